@@ -1,1 +1,2 @@
-//! What crosses rooms.
+//! Rules about the workspace as a whole. What needs a cluster is in `../cluster`.
+mod layering;
