@@ -2,7 +2,7 @@
 //!
 //! | target | answer |
 //! |---|---|
-//! | `/healthz` | 200, or 503 after the process got SIGUSR1 (to watch a probe fail) |
+//! | `/healthz` | 200, or 503 once somebody has sent `POST /unwell` (to watch a probe fail) |
 //! | `/status/N` | status N |
 //! | anything else | 200 and a JSON document: who answered, method, target, version, headers |
 //!
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use std::convert::Infallible;
@@ -30,7 +30,6 @@ pub async fn serve(listen: SocketAddr, name: String) -> std::io::Result<()> {
     println!("weir-echo {name} listens on {}", listener.local_addr()?);
     let app = Arc::new(App { name, unwell: AtomicBool::new(false) });
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut turn_unwell = signal(SignalKind::user_defined1())?;
     loop {
         tokio::select! {
             accepted = listener.accept() => {
@@ -44,7 +43,6 @@ pub async fn serve(listen: SocketAddr, name: String) -> std::io::Result<()> {
                 });
             }
             _ = terminate.recv() => return Ok(()),
-            _ = turn_unwell.recv() => app.unwell.store(true, Ordering::Relaxed),
         }
     }
 }
@@ -59,6 +57,9 @@ async fn answer(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Fu
     // Read to the end: an application that ignores an upload is a different test.
     let received = body.collect().await.map(|whole| whole.to_bytes().len()).unwrap_or(0);
     let path = parts.uri.path();
+    if path == "/unwell" && parts.method == Method::POST {
+        app.unwell.store(true, Ordering::Relaxed);
+    }
     let status = if path == "/healthz" && app.unwell.load(Ordering::Relaxed) {
         StatusCode::SERVICE_UNAVAILABLE
     } else {

@@ -2,3 +2,4 @@
 //! that asks and counts. Not a test framework: every test still talks to real processes and real sockets.
 pub mod echo;
 pub mod load;
+pub mod watch;

@@ -99,11 +99,17 @@ impl Report {
     }
 }
 
-/// Sends it all and waits for the end.
+/// Sends it all and waits for the end; an interrupt (SIGINT) ends it early, after the requests on their way.
 pub async fn run(load: Load) -> Report {
     let started = Instant::now();
     let load = Arc::new(load);
     let left = Arc::new(AtomicU64::new(load.requests));
+    let none_left = left.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            none_left.store(0, Ordering::Relaxed);
+        }
+    });
     let clients: Vec<_> =
         (0..load.connections.max(1)).map(|_| tokio::spawn(client(load.clone(), left.clone(), started))).collect();
     let mut report = Report::default();
@@ -119,7 +125,7 @@ pub async fn run(load: Load) -> Report {
 
 async fn client(load: Arc<Load>, left: Arc<AtomicU64>, started: Instant) -> Report {
     let mut report = Report::default();
-    let mut connection: Option<http1::SendRequest<Empty<Bytes>>> = None;
+    let mut connection: Connection = None;
     while started.elapsed() < load.at_most
         && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
     {
@@ -137,9 +143,14 @@ async fn client(load: Arc<Load>, left: Arc<AtomicU64>, started: Instant) -> Repo
     report
 }
 
-type Connection = Option<http1::SendRequest<Empty<Bytes>>>;
+/// A connection that may be kept between two exchanges.
+pub(crate) type Connection = Option<http1::SendRequest<Empty<Bytes>>>;
 
-async fn exchange(load: &Load, connection: &mut Connection) -> Result<(StatusCode, HeaderMap, Bytes), String> {
+/// One request and its whole response, over the kept connection where it is still usable.
+pub(crate) async fn exchange(
+    load: &Load,
+    connection: &mut Connection,
+) -> Result<(StatusCode, HeaderMap, Bytes), String> {
     // A server may close a kept-alive connection after any response: then a client connects anew, which is no failure.
     let mut kept = connection.take();
     let usable = match &mut kept {

@@ -4,7 +4,7 @@ use hyper::{HeaderMap, Method, Uri};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_tests::{echo, load};
+use weir_tests::{echo, load, watch};
 
 #[derive(Parser)]
 #[command(about = "The application and the client of Weir's demo")]
@@ -18,7 +18,7 @@ enum Command {
     /// Answer every request with what was received
     Serve {
         /// Address to listen on
-        #[arg(long, default_value = "0.0.0.0:8080")]
+        #[arg(long, env = "WEIR_ECHO_LISTEN", default_value = "0.0.0.0:8080")]
         listen: SocketAddr,
         /// The name given in answers
         #[arg(long, env = "HOSTNAME", default_value = "weir-echo")]
@@ -45,6 +45,24 @@ enum Command {
         pause_ms: u64,
         /// Stop after so many seconds
         #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Ask again and again until every address answers with a header, and print the milliseconds that took
+    Watch {
+        /// http://host:port/path, one or several
+        #[arg(required = true)]
+        urls: Vec<Uri>,
+        /// Header of every request, "name: value"; may be given several times
+        #[arg(short = 'H', long = "header", value_parser = load::parse_header)]
+        headers: Vec<(hyper::header::HeaderName, hyper::header::HeaderValue)>,
+        /// Name of the awaited response header
+        #[arg(long, default_value = "x-ratelimit-limit")]
+        name: String,
+        /// Its awaited value; without it, wait for a response that lacks the header
+        #[arg(long)]
+        value: Option<String>,
+        /// Give up after so many seconds
+        #[arg(long, default_value_t = 10)]
         seconds: u64,
     },
 }
@@ -76,6 +94,19 @@ fn main() -> ExitCode {
                     Err(error) => eprintln!("{error}"),
                 }
                 ExitCode::SUCCESS
+            }
+            Command::Watch { urls, headers, name, value, seconds } => {
+                let (headers, at_most) = (headers.into_iter().collect(), Duration::from_secs(seconds));
+                match watch::until_all(watch::Watch { urls, headers, name, value, at_most }).await {
+                    Ok(took) => {
+                        println!("{:.1}", took.as_secs_f64() * 1e3);
+                        ExitCode::SUCCESS
+                    }
+                    Err(reason) => {
+                        eprintln!("{reason}");
+                        ExitCode::FAILURE
+                    }
+                }
             }
         }
     })
