@@ -1,1 +1,42 @@
-//! Being written.
+//! A RateLimitPolicy from what a user wrote to what runs.
+//!
+//! ```text
+//! YAML or JSON ─► PolicyEntry ─ compile ─► Policy ─► RouteTable ─ lookup(request) ─► checks for the limiter
+//!                 (spec: raw)     │                                                 (limit + identity of the key)
+//!                                 └► Faults: all of them, each with its path
+//! ```
+//!
+//! [`spec`] is what is written (and the schema of it), [`compile`] the only way from there to [`Policy`], [`RouteTable`] what
+//! a request is held against. No IO beyond text, no clock, nothing of Kubernetes' libraries.
+
+mod address;
+mod compile;
+mod document;
+mod duration;
+mod fault;
+mod header_key;
+mod identity;
+mod key;
+mod local_file;
+mod method_match;
+mod path_match;
+mod policy;
+mod readings;
+mod request_match;
+mod route_table;
+mod selector;
+mod shape;
+pub mod spec;
+mod yaml;
+
+pub use compile::{compile, compile_spec};
+pub use document::{PolicyDocument, PolicyEntry};
+pub use fault::{Fault, Faults};
+pub use local_file::{API_VERSION, KIND, read_policies};
+pub use policy::{OnMissingKey, OnStoreFailure, Policy, PolicyId, PolicyLimit};
+pub use route_table::{LimitCheck, Lookup, Note, NoteKind, Rejection, RejectionReason, RequestView, RouteTable};
+pub use selector::Selector;
+pub use spec::RateLimitPolicySpec;
+
+/// The longest text that is read as a policy file or document, in bytes: what a ConfigMap can hold.
+pub const MAX_TEXT: usize = 1024 * 1024;

@@ -1,0 +1,90 @@
+//! From a spec to a policy that runs: the one conversion, used by admission, by the operator, by the sidecar when it reloads,
+//! and on the command line. It works on raw JSON, so that everything wrong with a policy is said at once: first its
+//! shape ([`crate::shape`]), then, piece by piece where the shape is right, what the pieces mean.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::fault::Collector;
+use crate::policy::{OnMissingKey, Policy, PolicyId, PolicyLimit};
+use crate::{Fault, Faults, PolicyEntry, RateLimitPolicySpec, shape};
+
+mod limit;
+mod node;
+mod request_match;
+mod selector;
+
+use node::Node;
+
+/// Compiles one policy.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its path in the resource (`spec.limits[2].keys[0]`).
+pub fn compile(entry: &PolicyEntry) -> Result<Policy, Faults> {
+    let id = PolicyId {
+        namespace: entry.namespace.clone(),
+        name: entry.name.clone(),
+        uid: entry.uid.clone(),
+        generation: entry.generation,
+    };
+    compile_value(id, &entry.spec)
+}
+
+/// Compiles a spec that has no name yet: the policy's id is empty.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_spec(spec: &RateLimitPolicySpec) -> Result<Policy, Faults> {
+    compile(&PolicyEntry::new("", "", "", 1, spec))
+}
+
+fn compile_value(id: PolicyId, spec: &Value) -> Result<Policy, Faults> {
+    let mut faults = Collector::default();
+    shape::check_spec(spec, "spec", &mut faults);
+    let root = Node::root("spec", spec, &faults);
+    let mut meanings = Collector::default();
+
+    let selector =
+        root.child("selector").map_or(Some(crate::Selector::default()), |s| selector::compile(&s, &mut meanings));
+    let on_store_failure = root.read("onStoreFailure").unwrap_or_default();
+    let nodes = root.child("limits").map(|list| list.items()).unwrap_or_default();
+    let limits: Vec<Option<PolicyLimit>> = nodes.iter().map(|limit| limit::compile(limit, &mut meanings)).collect();
+    same_names(&nodes, &mut meanings);
+    let warnings = nodes.iter().zip(&limits).filter_map(|(node, limit)| warning(node, limit.as_ref()?)).collect();
+
+    faults.extend(meanings);
+    let limits: Option<Vec<PolicyLimit>> = limits.into_iter().collect();
+    let policy = limits.zip(selector).map(|(mut limits, selector)| {
+        // the order in which limits are written decides nothing, not even which of two refusals is named
+        limits.sort_by(|a, b| a.name.cmp(&b.name));
+        Policy { id, selector, on_store_failure, limits, warnings }
+    });
+    faults.finish(policy)
+}
+
+fn same_names(limits: &[Node<'_>], faults: &mut Collector) {
+    let mut first = HashMap::new();
+    for limit in limits {
+        let Some(name) = limit.read::<String>("name") else { continue };
+        if let Some(other) = first.get(&name) {
+            let message =
+                format!("{} is already the name of {other}; give each limit a name of its own", shape::quoted(&name));
+            faults.add(limit.at("name"), message);
+        } else {
+            first.insert(name, limit.path().to_owned());
+        }
+    }
+}
+
+/// What is valid and may still surprise.
+fn warning(node: &Node<'_>, limit: &PolicyLimit) -> Option<Fault> {
+    let headers: Vec<&str> = limit.keys.iter().filter_map(|key| key.header_name()).collect();
+    (limit.on_missing_key == OnMissingKey::Skip && !headers.is_empty()).then(|| Fault {
+        path: node.at("onMissingKey"),
+        message: format!("Skip leaves requests without header {} unlimited by {}", headers.join(" or "), limit.name),
+    })
+}
+
+#[cfg(test)]
+mod tests;

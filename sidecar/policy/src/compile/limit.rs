@@ -1,0 +1,114 @@
+//! The meaning of one limit.
+
+use std::time::Duration;
+
+use http::HeaderName;
+use weir_limiter::{Limit, Quota};
+
+use super::node::Node;
+use super::request_match;
+use crate::address::Prefixes;
+use crate::fault::Collector;
+use crate::key::Key;
+use crate::policy::PolicyLimit;
+use crate::request_match::CompiledMatch;
+use crate::spec::{Algorithm, ClientAddressKey, text};
+use crate::{duration, local_file};
+
+/// Headers that belong to one hop (RFC 9110 §7.6.1) and are gone when keys are read.
+const HOP_BY_HOP: [&str; 8] =
+    ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"];
+
+const MIN_PERIOD: Duration = Duration::from_millis(1);
+const MAX_PERIOD: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Compiles a limit; `None` where something is wrong with it.
+pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyLimit> {
+    let name = name(node, faults);
+    let matches = node.child("match").map_or(Some(CompiledMatch::default()), |m| request_match::compile(&m, faults));
+    let keys: Vec<Option<Key>> = node
+        .child("keys")
+        .map(|list| list.items())
+        .unwrap_or_default()
+        .iter()
+        .map(|source| key(source, faults))
+        .collect();
+    let limit = limit(node, faults);
+    let on_missing_key = node.read("onMissingKey").unwrap_or_default();
+    let keys = keys.into_iter().collect::<Option<_>>()?;
+    Some(PolicyLimit { name: name?, limit: limit?, cost: 1, matches: matches?, keys, on_missing_key })
+}
+
+fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
+    let name: String = node.read("name")?;
+    if local_file::is_dns_label(&name) {
+        return Some(name);
+    }
+    faults.add(node.at("name"), text::LIMIT_NAME);
+    None
+}
+
+fn limit(node: &Node<'_>, faults: &mut Collector) -> Option<Limit> {
+    let algorithm: Option<Algorithm> = node.read("algorithm");
+    if algorithm == Some(Algorithm::FixedWindow) && node.child("burst").is_some() {
+        faults.add(node.at("burst"), text::BURST_ALGORITHM);
+    }
+    let rate = node.child("rate")?;
+    let period = period(&rate, faults);
+    let requests = u64::try_from(rate.read::<i64>("requests")?).ok()?;
+    let quota = Quota::new(requests, period?).map_err(|e| faults.add(rate.path(), e.to_string())).ok()?;
+    match algorithm? {
+        Algorithm::FixedWindow => Some(Limit::fixed_window(quota)),
+        Algorithm::TokenBucket => {
+            let burst = match node.child("burst") {
+                Some(burst) => u64::try_from(burst.value::<i64>()?).ok()?,
+                None => requests.max(1),
+            };
+            Limit::token_bucket(quota, burst).map_err(|e| faults.add(node.at("burst"), e.to_string())).ok()
+        }
+    }
+}
+
+fn period(rate: &Node<'_>, faults: &mut Collector) -> Option<Duration> {
+    let text: String = rate.read("period")?;
+    match duration::parse(&text) {
+        Some(period) if (MIN_PERIOD..=MAX_PERIOD).contains(&period) => return Some(period),
+        Some(_) => faults.add(rate.at("period"), format!("{}, is {text}", text::PERIOD_BOUNDS)),
+        None => faults.add(rate.at("period"), format!("{}; is {text:?}", text::PERIOD_FORM)),
+    }
+    None
+}
+
+fn key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {
+    match (node.child("header"), node.child("clientAddress")) {
+        (Some(header), None) => header_key(&header, faults),
+        (None, Some(address)) => {
+            let key: ClientAddressKey = address.value()?;
+            let (ipv4, ipv6) = (u8::try_from(key.ipv4_prefix_length).ok()?, u8::try_from(key.ipv6_prefix_length).ok()?);
+            Some(Key::ClientAddress(Prefixes { ipv4, ipv6 }))
+        }
+        // a field of another name has been named; which key was meant is then anyone's guess
+        _ if !node.is_sound() => None,
+        _ => {
+            faults.add(node.path(), text::ONE_KEY_SOURCE);
+            None
+        }
+    }
+}
+
+fn header_key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {
+    let written: String = node.read("name")?;
+    let Ok(name) = HeaderName::from_bytes(written.as_bytes()) else {
+        faults.add(node.at("name"), text::HEADER_NAME);
+        return None;
+    };
+    let unusable = match name.as_str() {
+        "host" => "is not carried by HTTP/2, which has :authority instead; count by another header",
+        hop if HOP_BY_HOP.contains(&hop) => {
+            "belongs to one connection and never reaches the application; count by another header"
+        }
+        _ => return Some(Key::Header(name)),
+    };
+    faults.add(node.at("name"), format!("{name} {unusable}"));
+    None
+}

@@ -1,0 +1,138 @@
+//! The readings of a target's path: what applications of different make may take one and the same path for. A limit
+//! counts a request if any reading matches, so that no way of writing a path is a way around it.
+//!
+//! A reading is bytes: percent-decoded, without slashes at the end (the root is empty). It varies in how often it was
+//! decoded, whether an encoded slash (`%2F`) and a backslash part segments, whether `;parameters` were dropped, whether
+//! repeated slashes were merged and whether `.` and `..` were followed. A path with nothing odd in it, which is nearly every
+//! one, has one reading and costs no allocation. Not here: the target that is forwarded, which stays as it was sent.
+
+use std::borrow::Cow;
+
+/// What becomes of an encoded slash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slash {
+    /// `%2F` stays, in upper case.
+    Kept,
+    /// `%2F` becomes `/`.
+    Decoded,
+}
+
+/// Every reading of `path` (without the query), each once.
+pub(crate) fn of(path: &str) -> Vec<Cow<'_, [u8]>> {
+    let raw = path.as_bytes();
+    // the asterisk form, and the authority form that has no path
+    if raw.is_empty() || raw == b"*" {
+        return vec![Cow::Borrowed(b"")];
+    }
+    let odd = raw.iter().any(|b| matches!(b, b'%' | b'\\' | b';'))
+        || raw.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
+    if !odd {
+        return vec![Cow::Borrowed(without_slash_at_end(raw))];
+    }
+    let mut segmented = Vec::new();
+    for decoding in decodings(raw) {
+        for slashes in [replaced(&decoding, b'\\', b'/'), Some(decoding)].into_iter().flatten() {
+            add(&mut segmented, without_parameters(&slashes));
+            add(&mut segmented, Some(slashes));
+        }
+    }
+    let mut readings = Vec::new();
+    for path in segmented {
+        for merge in [false, true] {
+            for follow in [false, true] {
+                add(&mut readings, Some(resolved(&path, merge, follow)));
+            }
+        }
+    }
+    readings.into_iter().map(Cow::Owned).collect()
+}
+
+/// `path` percent-decoded once. What is no escape stays as it is.
+pub(crate) fn decoded(path: &[u8], slash: Slash) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let escape = match (byte, tail) {
+            (b'%', [high, low, after @ ..]) => hex(*high).zip(hex(*low)).map(|(h, l)| (h * 16 + l, after)),
+            _ => None,
+        };
+        match escape {
+            Some((b'/', after)) if slash == Slash::Kept => {
+                out.extend_from_slice(b"%2F");
+                rest = after;
+            }
+            Some((value, after)) => {
+                out.push(value);
+                rest = after;
+            }
+            None => {
+                out.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
+/// `path` without slashes at its end.
+pub(crate) fn without_slash_at_end(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|b| *b != b'/').map_or(0, |last| last + 1);
+    &path[..end]
+}
+
+/// As sent, decoded once and decoded twice, with encoded slashes kept and decoded.
+fn decodings(raw: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = vec![raw.to_vec()];
+    if raw.contains(&b'%') {
+        let once = decoded(raw, Slash::Decoded);
+        add(&mut all, Some(decoded(raw, Slash::Kept)));
+        add(&mut all, Some(decoded(&once, Slash::Kept)));
+        add(&mut all, Some(decoded(&once, Slash::Decoded)));
+        add(&mut all, Some(once));
+    }
+    all
+}
+
+/// `path` with each `from` replaced; `None` when there is none.
+fn replaced(path: &[u8], from: u8, to: u8) -> Option<Vec<u8>> {
+    path.contains(&from).then(|| path.iter().map(|b| if *b == from { to } else { *b }).collect())
+}
+
+/// `path` with each segment cut at its first `;`; `None` when there is none.
+fn without_parameters(path: &[u8]) -> Option<Vec<u8>> {
+    path.contains(&b';').then(|| {
+        let cut = |segment: &[u8]| segment.split(|b| *b == b';').next().unwrap_or_default().to_vec();
+        path.split(|b| *b == b'/').map(cut).collect::<Vec<_>>().join(&b'/')
+    })
+}
+
+/// `path` with repeated slashes merged, `.` and `..` followed, or both, and without slashes at its end.
+fn resolved(path: &[u8], merge: bool, follow: bool) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(path.len());
+    for segment in path.strip_prefix(b"/").unwrap_or(path).split(|b| *b == b'/') {
+        match segment {
+            b"" if merge => {}
+            b"." if follow => {}
+            b".." if follow => out.truncate(out.iter().rposition(|b| *b == b'/').unwrap_or(0)),
+            _ => {
+                out.push(b'/');
+                out.extend_from_slice(segment);
+            }
+        }
+    }
+    out.truncate(without_slash_at_end(&out).len());
+    out
+}
+
+fn add(all: &mut Vec<Vec<u8>>, path: Option<Vec<u8>>) {
+    if let Some(path) = path.filter(|path| !all.contains(path)) {
+        all.push(path);
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests;

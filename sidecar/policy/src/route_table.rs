@@ -1,0 +1,201 @@
+//! What a request is held against: all limits of all policies that are for this pod. Looking up decides nothing about
+//! counts; it says which limits match and which count each of them means.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+
+use crate::header_key::{MAX_VALUE, Unusable};
+use crate::identity::Identity;
+use crate::key::Reading;
+use crate::policy::{Policy, PolicyLimit};
+use crate::request_match::Seen;
+
+/// The policies that run, all at once replaced by another table when they change.
+#[derive(Clone, Debug, Default)]
+pub struct RouteTable {
+    policies: Vec<Arc<Policy>>,
+}
+
+/// What is looked at of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestView<'r> {
+    /// The method as sent.
+    pub method: &'r Method,
+    /// The target as sent.
+    pub target: &'r Uri,
+    /// The headers, those of the hop already removed.
+    pub headers: &'r HeaderMap,
+    /// The address of the peer that opened the connection.
+    pub peer: IpAddr,
+}
+
+/// What the table says about a request.
+#[derive(Debug, Default)]
+pub struct Lookup<'t> {
+    /// The limits that count it; empty: nothing does.
+    pub checks: Vec<LimitCheck<'t>>,
+    /// Set when the request is to be answered without counting; then `checks` means nothing.
+    pub rejected: Option<Rejection<'t>>,
+    /// What metrics want to know besides.
+    pub notes: Vec<Note<'t>>,
+}
+
+/// One limit that counts the request, and the count it means.
+#[derive(Clone, Debug)]
+pub struct LimitCheck<'t> {
+    /// The policy.
+    pub policy: &'t Policy,
+    /// The limit of it.
+    pub limit: &'t PolicyLimit,
+    /// The count: policy name, limit name, algorithm and the values of the keys, no two of which ever give the same bytes.
+    /// Not the namespace, which the store's key has.
+    pub identity: Vec<u8>,
+}
+
+/// A request that can't be counted and must not pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Rejection<'t> {
+    /// The policy.
+    pub policy: &'t Policy,
+    /// The limit of it.
+    pub limit: &'t PolicyLimit,
+    /// Why.
+    pub reason: RejectionReason<'t>,
+}
+
+/// Why a request can't be counted. Displayed, it is a sentence for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectionReason<'t> {
+    /// The header is absent or empty, and the limit says Deny.
+    MissingKey(&'t HeaderName),
+    /// The header has two different values, or comes in two spellings.
+    AmbiguousKey(&'t HeaderName),
+    /// The header's value is longer than 8 KiB.
+    KeyTooLong(&'t HeaderName),
+}
+
+/// Something about one limit that metrics count.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'t> {
+    /// The policy.
+    pub policy: &'t Policy,
+    /// The limit of it.
+    pub limit: &'t PolicyLimit,
+    /// What.
+    pub kind: NoteKind,
+}
+
+/// What metrics count besides decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteKind {
+    /// A key was missing, and something stands for it.
+    MissingKey,
+    /// A key was missing, and the limit does not count the request.
+    Skipped,
+}
+
+// === impl RouteTable ===
+
+impl RouteTable {
+    /// A table of these policies. Their order does not matter.
+    #[must_use]
+    pub fn new(mut policies: Vec<Arc<Policy>>) -> Self {
+        policies.sort_by(|a, b| (&a.id.namespace, &a.id.name).cmp(&(&b.id.namespace, &b.id.name)));
+        Self { policies }
+    }
+
+    /// The policies, ordered by namespace and name.
+    #[must_use]
+    pub fn policies(&self) -> &[Arc<Policy>] {
+        &self.policies
+    }
+
+    /// Holds a request against every limit. A request that no limit matches costs no allocation.
+    #[must_use]
+    pub fn lookup<'t>(&'t self, request: &RequestView<'_>) -> Lookup<'t> {
+        let seen = Seen::new(request);
+        let mut lookup = Lookup::default();
+        for (policy, limit) in self.candidates() {
+            if !limit.matches.holds(&seen) {
+                continue;
+            }
+            lookup.add(policy, limit, request);
+            if lookup.rejected.is_some() {
+                break;
+            }
+        }
+        lookup
+    }
+
+    /// The limits that could match: all of them, one by one. An index by path would stand here.
+    fn candidates(&self) -> impl Iterator<Item = (&Policy, &PolicyLimit)> {
+        self.policies.iter().flat_map(|policy| policy.limits.iter().map(|limit| (&**policy, limit)))
+    }
+}
+
+// === impl Lookup ===
+
+impl<'t> Lookup<'t> {
+    /// Adds what a limit that matches says about the request.
+    fn add(&mut self, policy: &'t Policy, limit: &'t PolicyLimit, request: &RequestView<'_>) {
+        let mut identity = Identity::new(&policy.id.name, &limit.name, limit.limit.algorithm().name());
+        let mut missing = false;
+        for key in &limit.keys {
+            let reason = match key.read(request.headers, request.peer, limit.on_missing_key) {
+                Reading::Present(value) => {
+                    identity.key(value);
+                    continue;
+                }
+                Reading::Replaced(value) => {
+                    identity.key(value);
+                    missing = true;
+                    continue;
+                }
+                Reading::Skipped => {
+                    self.notes.push(Note { policy, limit, kind: NoteKind::Skipped });
+                    return;
+                }
+                Reading::Denied(name) => RejectionReason::MissingKey(name),
+                Reading::Unusable(name, Unusable::Ambiguous) => RejectionReason::AmbiguousKey(name),
+                Reading::Unusable(name, Unusable::TooLong) => RejectionReason::KeyTooLong(name),
+            };
+            self.rejected = Some(Rejection { policy, limit, reason });
+            return;
+        }
+        if missing {
+            self.notes.push(Note { policy, limit, kind: NoteKind::MissingKey });
+        }
+        self.checks.push(LimitCheck { policy, limit, identity: identity.into_bytes() });
+    }
+}
+
+// === impl RejectionReason ===
+
+impl RejectionReason<'_> {
+    /// The status of the answer: 400, or 431 (RFC 6585 §5) for a value that is too long.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::MissingKey(_) | Self::AmbiguousKey(_) => StatusCode::BAD_REQUEST,
+            Self::KeyTooLong(_) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        }
+    }
+}
+
+impl fmt::Display for RejectionReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingKey(name) => write!(f, "header {name} is missing; send it with a value"),
+            Self::AmbiguousKey(name) => {
+                write!(f, "header {name} has more than one value or spelling; send it once")
+            }
+            Self::KeyTooLong(name) => write!(f, "header {name} is longer than {MAX_VALUE} bytes; send a shorter value"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

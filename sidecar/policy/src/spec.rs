@@ -1,0 +1,54 @@
+//! What a user writes: the spec of a RateLimitPolicy, as the resource in the cluster, a local file and the policy document
+//! carry it. Plain data with its JSON schema; the doc comments are what `kubectl explain` shows. Nothing is decided here:
+//! [`crate::compile`] turns a spec into the form that runs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod key;
+mod limit;
+mod request_match;
+mod rule;
+mod selector;
+
+pub use key::{ClientAddressKey, HeaderKey, KeySource};
+pub use limit::{Algorithm, LimitSpec, OnMissingKey, Rate};
+pub use request_match::{PathMatch, RequestMatch};
+pub use selector::{LabelOperator, LabelRequirement, LabelSelector};
+
+pub(crate) use rule::text;
+
+/// What the pods of one namespace answer for: which pods, which requests, how many, and what happens when the count
+/// can't be asked for. Every limit of every policy that selects a pod applies to each request it matches; the order of
+/// policies and limits changes nothing. A request that one limit refuses is charged to none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RateLimitPolicySpec {
+    /// The pods whose incoming requests are limited, by their labels. Left out: every pod of the namespace that runs
+    /// the sidecar. Example: `{matchLabels: {app: shop-api}}`.
+    #[serde(default, skip_serializing_if = "LabelSelector::is_empty")]
+    pub selector: LabelSelector,
+
+    /// What happens to a request that a limit of this policy matches while the store of the counts can't be reached.
+    /// Allow (the default) lets it pass uncounted; Deny answers 503. Where several policies match, Deny wins.
+    #[serde(default)]
+    pub on_store_failure: OnStoreFailure,
+
+    /// The limits, 1 to 32, each with a name of its own. Each one that matches a request counts it; the request passes
+    /// only if all of them have room.
+    #[schemars(
+        length(min = 1, max = 32),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
+    pub limits: Vec<LimitSpec>,
+}
+
+/// What happens to a request that can't be counted because the store is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum OnStoreFailure {
+    /// The request passes uncounted.
+    #[default]
+    Allow,
+    /// The request is answered 503.
+    Deny,
+}

@@ -1,0 +1,84 @@
+//! One limit, as written.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{KeySource, RequestMatch, rule};
+
+/// One limit: which requests, counted by what, and how many. Example: `{name: per-ip, keys: [{clientAddress: {}}],
+/// algorithm: TokenBucket, rate: {requests: 60, period: 1m}, burst: 20}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = rule::limit()))]
+pub struct LimitSpec {
+    /// The limit's name in the policy, in answers, logs and metrics: 1 to 63 lower-case letters, digits or '-'. The count
+    /// belongs to this name: a new name starts from zero. Example: `per-ip`.
+    #[schemars(length(min = 1, max = 63), extend("x-kubernetes-validations" = rule::limit_name()))]
+    pub name: String,
+
+    /// Which requests the limit counts. Left out: all of them. Example: `{methods: [POST], paths: [{exact: /login}]}`.
+    #[serde(default, rename = "match", skip_serializing_if = "RequestMatch::is_empty")]
+    pub matches: RequestMatch,
+
+    /// What the requests are counted by, at most 4: each combination of values has a count of its own. Left out or empty:
+    /// one count for all requests. Example: `[{header: {name: x-tenant}}, {clientAddress: {}}]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4))]
+    pub keys: Vec<KeySource>,
+
+    /// What happens to a request that lacks one of the keys (the header is absent or empty). ClientAddress (the default)
+    /// counts it by the peer's address in the key's place; Shared counts all such requests together; Deny answers 400;
+    /// Skip does not count it: anyone who leaves the header out is then unlimited.
+    #[serde(default)]
+    pub on_missing_key: OnMissingKey,
+
+    /// How the rate is held. FixedWindow counts in windows of one period, aligned to the clock (UTC): at most `requests` in
+    /// each. TokenBucket allows `burst` requests at once and refills at the rate, evenly.
+    pub algorithm: Algorithm,
+
+    /// How many requests in how much time. Example: `{requests: 60, period: 1m}`.
+    pub rate: Rate,
+
+    /// TokenBucket only: how many requests the full bucket holds, 1 to 1000000000. Left out: as many as `rate.requests`.
+    /// The bucket must fill within 10 years.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
+    pub burst: Option<i64>,
+}
+
+/// A number of requests in a length of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rate {
+    /// How many requests, 0 to 1000000000. 0 refuses every request that the limit matches.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub requests: i64,
+
+    /// In how much time, 1ms to 720h (30 days): whole numbers with the units h, m, s, ms, us, largest first. Examples: `1s`,
+    /// `500ms`, `1m30s`, `24h` (a day).
+    #[schemars(length(min = 2, max = 48), extend("x-kubernetes-validations" = rule::period()))]
+    pub period: String,
+}
+
+/// How a rate is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Algorithm {
+    /// Windows of one period, aligned to the clock.
+    FixedWindow,
+    /// A bucket that refills evenly.
+    TokenBucket,
+}
+
+/// What happens to a request that lacks a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum OnMissingKey {
+    /// The peer's address stands in the key's place.
+    #[default]
+    ClientAddress,
+    /// All such requests share one count.
+    Shared,
+    /// The request is answered 400.
+    Deny,
+    /// The limit does not count the request.
+    Skip,
+}
