@@ -39,10 +39,8 @@ impl PathPattern {
 
     /// True when one reading of a target is this path or, for a prefix, lies below it.
     pub(crate) fn matches(&self, reading: &[u8]) -> bool {
-        match (reading.strip_prefix(self.path.as_slice()), self.form) {
-            (Some([]), _) | (Some([b'/', ..]), PathForm::Prefix) => true,
-            _ => false,
-        }
+        let below = self.form == PathForm::Prefix;
+        reading.strip_prefix(self.path.as_slice()).is_some_and(|rest| rest.is_empty() || (below && rest[0] == b'/'))
     }
 
     /// True when any reading matches.
