@@ -1,0 +1,136 @@
+//! One connection to one Redis server: name, TCP, TLS, AUTH, SELECT, PING, then one command after the other.
+//!
+//! The client library's own driver is polled inside each call, by the same task: no hop to another task, and
+//! a connection that is dropped takes everything that was queued in it along. Waits are bounded by the caller.
+
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, Value, cmd};
+use tokio::net::TcpStream;
+
+use crate::credentials::Target;
+use crate::reason::{Reason, StoreError};
+use crate::tls;
+
+/// After this long without an acknowledgement the kernel gives the connection up.
+const USER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A connection that answered a PING.
+pub(crate) struct Connection {
+    redis: MultiplexedConnection,
+    driver: Pin<Box<dyn Future<Output = ()> + Send>>,
+    closed: bool,
+}
+
+impl Connection {
+    /// Resolves, connects, authenticates and pings.
+    pub(crate) async fn open(target: &Target) -> Result<Self, StoreError> {
+        let tcp = dial(target).await?;
+        let mut connection = if target.endpoint.tls {
+            Self::over(tls::connect(target, tcp).await?).await?
+        } else {
+            Self::over(tcp).await?
+        };
+        let endpoint = &target.endpoint;
+        if let Some(password) = &endpoint.password {
+            let mut auth = cmd("AUTH");
+            if let Some(user) = &endpoint.user {
+                auth.arg(user);
+            }
+            connection.ask(auth.arg(password)).await?;
+        }
+        if endpoint.db != 0 {
+            connection.ask(cmd("SELECT").arg(endpoint.db)).await?;
+        }
+        connection.ask(&cmd("PING")).await?;
+        Ok(connection)
+    }
+
+    /// Sends a command and awaits its answer; an error answer is an error. Not to be used again after an error
+    /// for which [`Connection::is_closed`] holds, nor after this future was dropped half way.
+    pub(crate) async fn ask(&mut self, command: &Cmd) -> Result<Value, StoreError> {
+        let answer = {
+            let mut answer = std::pin::pin!(self.redis.send_packed_command(command));
+            tokio::select! {
+                biased;
+                answer = &mut answer => answer,
+                () = &mut self.driver => {
+                    // dropping the driver settles the command, with the answer if it came before the end
+                    self.driver = Box::pin(std::future::pending());
+                    self.closed = true;
+                    answer.await
+                }
+            }
+        };
+        match answer {
+            Ok(Value::ServerError(error)) => Err(server_error(error.code(), error.details().unwrap_or_default())),
+            Ok(value) => Ok(value),
+            Err(error) => {
+                self.closed |= error.code().is_none();
+                Err(client_error(&error))
+            }
+        }
+    }
+
+    /// Whether the connection is beyond use.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Ends when the other side hangs up while no command is out.
+    pub(crate) async fn hung_up(&mut self) {
+        if !self.closed {
+            self.driver.as_mut().await;
+            self.driver = Box::pin(std::future::pending());
+            self.closed = true;
+        }
+    }
+
+    async fn over<S>(stream: S) -> Result<Self, StoreError>
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    {
+        // no user, password or database here: set up by our own commands, whose errors keep their names
+        let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        let made = MultiplexedConnection::new_with_config(&info, stream, config).await;
+        let (redis, driver) = made.map_err(|error| client_error(&error))?;
+        Ok(Self { redis, driver: Box::pin(driver), closed: false })
+    }
+}
+
+/// Tries each address that the name has now.
+async fn dial(target: &Target) -> Result<TcpStream, StoreError> {
+    let endpoint = &target.endpoint;
+    let unreachable = |error: &io::Error| StoreError::new(Reason::Unreachable, format!("{endpoint}: {error}"));
+    let addresses =
+        tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port)).await.map_err(|error| unreachable(&error))?;
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                let socket = socket2::SockRef::from(&stream);
+                let set = socket.set_tcp_nodelay(true).and_then(|()| socket.set_tcp_user_timeout(Some(USER_TIMEOUT)));
+                set.map_err(|error| unreachable(&error))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(unreachable(&last))
+}
+
+fn server_error(code: &str, text: &str) -> StoreError {
+    StoreError::new(Reason::of_server_error(code, text), format!("{code} {text}"))
+}
+
+fn client_error(error: &RedisError) -> StoreError {
+    match error.code() {
+        Some(code) => server_error(code, error.detail().unwrap_or_default()),
+        None if error.is_io_error() => StoreError::new(Reason::Unreachable, error.to_string()),
+        None => StoreError::new(Reason::Protocol, error.to_string()),
+    }
+}

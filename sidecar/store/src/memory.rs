@@ -1,0 +1,167 @@
+//! Limits counted in this process: the model of the algorithms behind locks.
+//!
+//! States lie in shards, each behind its lock. A request locks the shards of all its keys, each once and in
+//! their order, so requests never wait for each other in a circle and a decision over several keys is one step.
+//! Time is an argument. What a state is, and when it stops mattering, is the model's.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weir_limiter::model::{self, State};
+use weir_limiter::{Check, Decision, Limit, Timestamp};
+
+use crate::key::StateKey;
+
+/// States held at most, some 250 bytes each. Beyond it those that would end soonest are forgotten, so that a
+/// client with random keys costs bounded memory; what is forgotten starts anew.
+pub(crate) const STATES: usize = 1 << 20;
+const SHARDS: usize = 64;
+/// A shard smaller than this is never swept.
+const SMALL: usize = 64;
+
+/// Limits counted in this process. Clones share their states.
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shards: Vec<Mutex<Shard>>,
+    hasher: RandomState,
+    /// States in one shard at most.
+    bound: usize,
+    overflowed: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Shard {
+    states: HashMap<StateKey, Held>,
+    /// The size at which dead states are swept out before another is added.
+    sweep_at: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    state: State,
+    expires: Timestamp,
+}
+
+// === impl MemoryStore ===
+
+impl MemoryStore {
+    /// A store that holds at most about so many states (at least one for each of its 64 shards).
+    #[must_use]
+    pub fn with_bound(states: usize) -> Self {
+        let shard = || Mutex::new(Shard { states: HashMap::new(), sweep_at: SMALL });
+        let inner = Inner {
+            shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
+            hasher: RandomState::new(),
+            bound: states.div_ceil(SHARDS).max(1),
+            overflowed: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Decides one request at the instant `now`: every check passes and all are charged, or none is.
+    ///
+    /// The keys of one request must differ from each other.
+    #[must_use]
+    pub fn decide(&self, now: Timestamp, checks: &[Check<StateKey>]) -> Decision {
+        let inner = &*self.inner;
+        let places: Vec<usize> = checks.iter().map(|check| inner.place(&check.key)).collect();
+        let mut order = places.clone();
+        order.sort_unstable();
+        order.dedup();
+        let mut locked: Vec<MutexGuard<'_, Shard>> = order.iter().map(|place| lock(&inner.shards[*place])).collect();
+        // every place is in the order
+        let index = |place: &usize| order.binary_search(place).unwrap_or_default();
+
+        let limits: Vec<(Limit, u64)> = checks.iter().map(|check| (check.limit, check.cost)).collect();
+        let held = |(check, place): (&Check<StateKey>, &usize)| {
+            locked[index(place)].states.get(&check.key).map(|held| held.state.clone())
+        };
+        let mut states: Vec<Option<State>> = checks.iter().zip(&places).map(held).collect();
+        let decision = model::decide(now, &limits, &mut states);
+        if decision.admitted {
+            for ((check, place), state) in checks.iter().zip(&places).zip(states) {
+                if let Some(state) = state {
+                    let expires = state.expires(&check.limit);
+                    self.keep(&mut locked[index(place)], check.key, Held { state, expires }, now);
+                }
+            }
+        }
+        decision
+    }
+
+    /// How many states are held, dead ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.shards.iter().map(|shard| lock(shard).states.len()).sum()
+    }
+
+    /// Whether no state is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn keep(&self, shard: &mut Shard, key: StateKey, held: Held, now: Timestamp) {
+        let bound = self.inner.bound;
+        if shard.states.len() >= shard.sweep_at.min(bound)
+            && !shard.states.contains_key(&key)
+            && shard.make_room(now, bound)
+            && !self.inner.overflowed.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(bound = bound * SHARDS, "the memory store is full: states that end soonest are forgotten");
+        }
+        shard.states.insert(key, held);
+    }
+}
+
+impl Default for MemoryStore {
+    /// Holds up to 2^20 states.
+    fn default() -> Self {
+        Self::with_bound(STATES)
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    fn place(&self, key: &StateKey) -> usize {
+        self.hasher.hash_one(key) as usize % SHARDS
+    }
+}
+
+// === impl Shard ===
+
+impl Shard {
+    /// Sweeps dead states out; each sweep is paid for by as many additions as it left states. Tells whether living
+    /// ones had to go as well: an eighth of them at a time, so that this too costs little for each addition.
+    fn make_room(&mut self, now: Timestamp, bound: usize) -> bool {
+        self.states.retain(|_, held| held.expires > now);
+        let full = self.states.len() >= bound;
+        if full {
+            let mut ends: Vec<Timestamp> = self.states.values().map(|held| held.expires).collect();
+            let mut excess = (bound / 8).max(1) + (ends.len() - bound);
+            let (_, last, _) = ends.select_nth_unstable(excess - 1);
+            let last = *last;
+            self.states.retain(|_, held| {
+                let goes = excess > 0 && held.expires <= last;
+                excess -= usize::from(goes);
+                !goes
+            });
+        }
+        self.sweep_at = (self.states.len() * 2).max(SMALL);
+        self.states.shrink_to(self.sweep_at);
+        full
+    }
+}
+
+/// A panic elsewhere never leaves a state half written: each is replaced as a whole.
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
