@@ -3,3 +3,4 @@
 //! (weir-store); it brings them to HTTP connections and to a process.
 pub mod clock;
 pub mod drain;
+pub mod proxy;
