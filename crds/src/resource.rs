@@ -10,7 +10,10 @@ use weir_policy::{PolicyEntry, RateLimitPolicySpec};
 
 use crate::RateLimitPolicyStatus;
 
-/// A spec as it stands in the cluster, unread. [`weir_policy::compile`] reads it.
+// The doc comment below is what `kubectl explain rlp.spec` shows. The value itself is unread: weir_policy::compile reads it.
+/// Which pods of the namespace, which of their requests, how many may pass, and what happens when the count can't be asked
+/// for. A request passes only if every limit that matches it has room; a request that one limit refuses is charged to
+/// none.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "weir.dev",

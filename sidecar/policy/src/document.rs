@@ -85,3 +85,6 @@ fn sorted(value: Value) -> Value {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,20 +29,20 @@ pub(crate) fn of(path: &str) -> Vec<Cow<'_, [u8]>> {
     if !odd {
         return vec![Cow::Borrowed(without_slash_at_end(raw))];
     }
+    let mut sent = vec![raw.to_vec()];
+    add(&mut sent, without_parameters(raw));
+    let mut decoded = Vec::new();
+    sent.iter().for_each(|path| add_decodings(&mut decoded, path));
     let mut segmented = Vec::new();
-    for decoding in decodings(raw) {
-        for slashes in [replaced(&decoding, b'\\', b'/'), Some(decoding)].into_iter().flatten() {
+    for path in decoded {
+        for slashes in [replaced(&path, b'\\', b'/'), Some(path)].into_iter().flatten() {
             add(&mut segmented, without_parameters(&slashes));
             add(&mut segmented, Some(slashes));
         }
     }
     let mut readings = Vec::new();
     for path in segmented {
-        for merge in [false, true] {
-            for follow in [false, true] {
-                add(&mut readings, Some(resolved(&path, merge, follow)));
-            }
-        }
+        resolved(&path).into_iter().for_each(|reading| add(&mut readings, Some(reading)));
     }
     readings.into_iter().map(Cow::Owned).collect()
 }
@@ -80,17 +80,16 @@ pub(crate) fn without_slash_at_end(path: &[u8]) -> &[u8] {
     &path[..end]
 }
 
-/// As sent, decoded once and decoded twice, with encoded slashes kept and decoded.
-fn decodings(raw: &[u8]) -> Vec<Vec<u8>> {
-    let mut all = vec![raw.to_vec()];
-    if raw.contains(&b'%') {
-        let once = decoded(raw, Slash::Decoded);
-        add(&mut all, Some(decoded(raw, Slash::Kept)));
-        add(&mut all, Some(decoded(&once, Slash::Kept)));
-        add(&mut all, Some(decoded(&once, Slash::Decoded)));
-        add(&mut all, Some(once));
+/// Adds a path as sent, decoded once and decoded twice, with encoded slashes kept and decoded.
+fn add_decodings(all: &mut Vec<Vec<u8>>, sent: &[u8]) {
+    add(all, Some(sent.to_vec()));
+    if sent.contains(&b'%') {
+        let once = decoded(sent, Slash::Decoded);
+        add(all, Some(decoded(sent, Slash::Kept)));
+        add(all, Some(decoded(&once, Slash::Kept)));
+        add(all, Some(decoded(&once, Slash::Decoded)));
+        add(all, Some(once));
     }
-    all
 }
 
 /// `path` with each `from` replaced; `None` when there is none.
@@ -106,22 +105,27 @@ fn without_parameters(path: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// `path` with repeated slashes merged, `.` and `..` followed, or both, and without slashes at its end.
-fn resolved(path: &[u8], merge: bool, follow: bool) -> Vec<u8> {
-    let mut out: Vec<u8> = Vec::with_capacity(path.len());
+/// `path` as it is, with repeated slashes merged, with `.` and `..` followed, and with both; none with slashes at its end.
+fn resolved(path: &[u8]) -> [Vec<u8>; 4] {
+    const WAYS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+    let mut outs = [(); 4].map(|()| Vec::with_capacity(path.len() + 1));
     for segment in path.strip_prefix(b"/").unwrap_or(path).split(|b| *b == b'/') {
-        match segment {
-            b"" if merge => {}
-            b"." if follow => {}
-            b".." if follow => out.truncate(out.iter().rposition(|b| *b == b'/').unwrap_or(0)),
-            _ => {
-                out.push(b'/');
-                out.extend_from_slice(segment);
+        for ((merge, follow), out) in WAYS.into_iter().zip(&mut outs) {
+            match segment {
+                b"" if merge => {}
+                b"." if follow => {}
+                b".." if follow => out.truncate(out.iter().rposition(|b| *b == b'/').unwrap_or(0)),
+                _ => {
+                    out.push(b'/');
+                    out.extend_from_slice(segment);
+                }
             }
         }
     }
-    out.truncate(without_slash_at_end(&out).len());
-    out
+    outs.map(|mut out| {
+        out.truncate(without_slash_at_end(&out).len());
+        out
+    })
 }
 
 fn add(all: &mut Vec<Vec<u8>>, path: Option<Vec<u8>>) {

@@ -173,6 +173,10 @@ fn near(a: &str, b: &str) -> bool {
         s.chars().take(64).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     let (a, b) = (fold(a), fold(b));
+    // any two short words are near
+    if a.len().min(b.len()) < 4 {
+        return a == b;
+    }
     let (short, long) = if a.len() <= b.len() { (&a, &b) } else { (&b, &a) };
     let same = short.iter().zip(long).take_while(|(x, y)| x == y).count();
     match long.len() - short.len() {

@@ -59,6 +59,11 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         Ok(Value::Null)
     }
 
+    // an empty document
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
         Ok(Value::Bool(value))
     }

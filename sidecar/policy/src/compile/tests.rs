@@ -1,1 +1,310 @@
-//! Tests.
+//! Every rule of a spec, the words with which it is refused, and that nothing makes `compile` panic.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+mod arbitrary;
+
+/// A valid spec in which everything is said.
+fn full() -> Value {
+    json!({
+        "selector": {
+            "matchLabels": {"app": "shop-api"},
+            "matchExpressions": [{"key": "example.com/tier", "operator": "In", "values": ["web"]}, {"key": "x", "operator": "Exists"}],
+        },
+        "onStoreFailure": "Deny",
+        "limits": [
+            {
+                "name": "per-tenant",
+                "match": {"methods": ["GET", "post"], "paths": [{"prefix": "/api"}, {"exact": "/"}]},
+                "keys": [{"header": {"name": "X-Tenant"}}, {"clientAddress": {"ipv4PrefixLength": 24}}],
+                "onMissingKey": "Deny",
+                "algorithm": "TokenBucket",
+                "rate": {"requests": 60, "period": "1m30s"},
+                "burst": 20,
+            },
+            {"name": "all", "algorithm": "FixedWindow", "rate": {"requests": 0, "period": "24h"}},
+        ],
+    })
+}
+
+fn entry(spec: Value) -> PolicyEntry {
+    PolicyEntry { namespace: "shop".into(), name: "api".into(), uid: "u".into(), generation: 3, spec }
+}
+
+fn faults(spec: Value) -> Vec<String> {
+    compile(&entry(spec)).map_err(|f| f.iter().map(Fault::to_string).collect()).err().unwrap_or_default()
+}
+
+/// `full()` with the value at a JSON pointer replaced, or taken out.
+fn with(pointer: &str, value: Option<Value>) -> Value {
+    let mut spec = full();
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    match (spec.pointer_mut(parent).unwrap(), value) {
+        (Value::Object(map), Some(value)) => drop(map.insert(field.into(), value)),
+        (Value::Object(map), None) => drop(map.remove(field)),
+        (Value::Array(list), Some(value)) => list[field.parse::<usize>().unwrap()] = value,
+        (other, value) => panic!("{other} {value:?}"),
+    }
+    spec
+}
+
+#[test]
+fn everything_that_is_said_is_in_the_policy() {
+    let policy = compile(&entry(full())).unwrap();
+    assert_eq!(policy.id, PolicyId { namespace: "shop".into(), name: "api".into(), uid: "u".into(), generation: 3 });
+    assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Deny);
+    assert!(!policy.selector.is_everything());
+    let names: Vec<&str> = policy.limits.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names, ["all", "per-tenant"], "ordered by name");
+    let limit = &policy.limits[1];
+    assert_eq!((limit.limit.quota().requests(), limit.limit.capacity(), limit.cost), (60, 20, 1));
+    assert_eq!(limit.limit.quota().period().as_secs(), 90);
+    assert_eq!(limit.matches.methods, ["GET", "POST"]);
+    assert_eq!((limit.matches.paths.len(), limit.keys.len()), (2, 2));
+    assert_eq!(policy.limits[0].limit.algorithm().name(), "FixedWindow");
+    assert_eq!(policy.limits[0].limit.quota().period().as_secs(), 86_400);
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let spec = json!({"limits": [{"name": "a", "algorithm": "TokenBucket", "rate": {"requests": 7, "period": "1s"}, "keys": [{"clientAddress": {}}]}]});
+    let policy = compile(&entry(spec)).unwrap();
+    assert!(policy.selector.is_everything());
+    assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Allow);
+    let limit = &policy.limits[0];
+    assert_eq!(limit.limit.capacity(), 7, "burst is as many as requests");
+    assert_eq!(limit.on_missing_key, OnMissingKey::ClientAddress);
+    assert_eq!(limit.keys, [crate::key::Key::ClientAddress(crate::address::Prefixes { ipv4: 32, ipv6: 64 })]);
+}
+
+#[test]
+fn each_fault_names_its_field_and_what_would_be_right() {
+    let cases: &[(&str, Option<Value>, &str)] = &[
+        ("/limits", None, "spec.limits: is required: the limits, 1 to 32"),
+        ("/limits", Some(json!([])), "spec.limits: must have at least 1 entry, has 0"),
+        ("/limits", Some(json!({})), "spec.limits: must be a list, is fields; write - before each entry"),
+        ("/limit", Some(json!([])), "spec.limit: unknown field; did you mean limits"),
+        ("/response", Some(json!({})), "spec.response: unknown field; known here: limits, onStoreFailure, selector"),
+        ("/onStoreFailure", Some(json!("deny")), "spec.onStoreFailure: unknown word \"deny\"; write Deny"),
+        ("/onStoreFailure", Some(json!("Local")), "spec.onStoreFailure: unknown word \"Local\"; write Allow or Deny"),
+        ("/selector/matchLabels/app", Some(json!("a b")), "spec.selector.matchLabels.app: must be a label's value"),
+        (
+            "/selector/matchLabels/app",
+            Some(json!(1)),
+            "spec.selector.matchLabels.app: must be a string, is the number 1; put it in quotes",
+        ),
+        ("/selector/matchLabels/-", Some(json!("a")), "spec.selector.matchLabels.-: must be a label such as app"),
+        (
+            "/selector/matchExpressions/0/values",
+            None,
+            "spec.selector.matchExpressions[0].values: must have at least one value for In",
+        ),
+        (
+            "/selector/matchExpressions/1/values",
+            Some(json!(["a"])),
+            "spec.selector.matchExpressions[1].values: must be left out for Exists",
+        ),
+        (
+            "/selector/matchExpressions/1/operator",
+            Some(json!("Is")),
+            "unknown word \"Is\"; write In or NotIn or Exists or DoesNotExist",
+        ),
+        ("/limits/0/name", None, "spec.limits[0].name: is required: the limit's name"),
+        ("/limits/0/name", Some(json!("Per_Tenant")), "spec.limits[0].name: must be 1 to 63 lower-case letters"),
+        (
+            "/limits/1/name",
+            Some(json!("per-tenant")),
+            "spec.limits[1].name: \"per-tenant\" is already the name of spec.limits[0]; give each limit a name of its own",
+        ),
+        (
+            "/limits/0/algorithm",
+            Some(json!("tokenbucket")),
+            "spec.limits[0].algorithm: unknown word \"tokenbucket\"; write TokenBucket",
+        ),
+        ("/limits/0/rate", Some(json!("60/1m")), "spec.limits[0].rate: must be fields, is the string \"60/1m\""),
+        (
+            "/limits/0/rate/period",
+            Some(json!("1x")),
+            "spec.limits[0].rate.period: must be a length of time such as 500ms, 1m30s or 24h",
+        ),
+        ("/limits/0/rate/period", Some(json!("1d")), "for 1d write 24h; is \"1d\""),
+        (
+            "/limits/0/rate/period",
+            Some(json!("721h")),
+            "spec.limits[0].rate.period: must be between 1ms and 720h (30 days), is 721h",
+        ),
+        ("/limits/0/rate/period", Some(json!("999us")), "spec.limits[0].rate.period: must be between 1ms and 720h"),
+        (
+            "/limits/0/rate/period",
+            Some(json!(60)),
+            "spec.limits[0].rate.period: must be a string, is the number 60; put it in quotes",
+        ),
+        ("/limits/0/rate/requests", Some(json!(-1)), "spec.limits[0].rate.requests: must be 0 to 1000000000, is -1"),
+        ("/limits/0/rate/requests", Some(json!(1.5)), "spec.limits[0].rate.requests: must be a whole number"),
+        (
+            "/limits/0/rate/requests",
+            Some(json!("60")),
+            "must be a whole number, is the string \"60\"; write it without quotes",
+        ),
+        ("/limits/0/burst", Some(json!(0)), "spec.limits[0].burst: must be 1 to 1000000000, is 0"),
+        ("/limits/1/burst", Some(json!(5)), "spec.limits[1].burst: goes with TokenBucket only"),
+        ("/limits/0/keys/0", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of header, clientAddress"),
+        ("/limits/0/keys/0/clientAddress", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of"),
+        (
+            "/limits/0/keys/1/clientAddress",
+            Some(Value::Null),
+            "spec.limits[0].keys[1].clientAddress: must be fields, is empty; write {} for the defaults",
+        ),
+        (
+            "/limits/0/keys/1/clientAddress/ipv4PrefixLength",
+            Some(json!(33)),
+            "ipv4PrefixLength: must be 0 to 32, is 33",
+        ),
+        (
+            "/limits/0/keys/0/header",
+            Some(json!({})),
+            "spec.limits[0].keys[0].header.name: is required: the header's name",
+        ),
+        (
+            "/limits/0/keys/0/header/name",
+            Some(json!("x tenant")),
+            "spec.limits[0].keys[0].header.name: must be a header name such as x-tenant",
+        ),
+        (
+            "/limits/0/keys/0/header/name",
+            Some(json!(":path")),
+            "spec.limits[0].keys[0].header.name: must be a header name such as x-tenant",
+        ),
+        (
+            "/limits/0/keys/0/header/name",
+            Some(json!("Connection")),
+            "connection belongs to one connection and never reaches the application",
+        ),
+        ("/limits/0/keys/0/header/name", Some(json!("Host")), "host is not carried by HTTP/2"),
+        ("/limits/0/match/methods", Some(json!([])), "spec.limits[0].match.methods: must have at least 1 entry, has 0"),
+        (
+            "/limits/0/match/methods/0",
+            Some(json!("G T")),
+            "spec.limits[0].match.methods[0]: must be a method name such as GET",
+        ),
+        (
+            "/limits/0/match/paths/0",
+            Some(json!("/api")),
+            "spec.limits[0].match.paths[0]: must be fields, is the string \"/api\"",
+        ),
+        (
+            "/limits/0/match/paths/0/exact",
+            Some(json!("/api")),
+            "spec.limits[0].match.paths[0]: must have exactly one of exact, prefix",
+        ),
+        (
+            "/limits/0/match/paths/0/prefix",
+            Some(json!("api")),
+            "spec.limits[0].match.paths[0].prefix: must start with /",
+        ),
+        ("/limits/0/match/paths/0/prefix", Some(json!("/a?b")), "must start with / and hold no ?"),
+        ("/limits/0/match/paths/0/prefix", Some(json!("/a%2")), "must have two hexadecimal digits after each %"),
+        ("/limits/0/match/paths/0/prefix", Some(json!("/a/../b")), "must hold no empty, . or .. segment"),
+    ];
+    for (pointer, value, expected) in cases {
+        let found = faults(with(pointer, value.clone()));
+        assert!(
+            found.len() == 1 && found[0].contains(expected),
+            "{pointer} = {value:?}\n wanted {expected}\n found {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn all_faults_are_said_at_once() {
+    let spec = json!({
+        "selector": {"matchLabel": {}},
+        "limits": [
+            {"name": "A", "algorithm": "Bucket", "rate": {"requests": "1", "period": "1x"}, "burst": 0},
+            {"name": "b", "keys": [{"header": {"nam": "x"}}], "algorithm": "FixedWindow", "rate": {"period": "1d"}, "burst": 2},
+        ],
+    });
+    let paths: Vec<String> = compile(&entry(spec)).unwrap_err().iter().map(|f| f.path.clone()).collect();
+    for path in [
+        "spec.selector.matchLabel",
+        "spec.limits[0].name",
+        "spec.limits[0].algorithm",
+        "spec.limits[0].rate.requests",
+        "spec.limits[0].rate.period",
+        "spec.limits[0].burst",
+        "spec.limits[1].keys[0].header.nam",
+        "spec.limits[1].keys[0].header.name",
+        "spec.limits[1].rate.requests",
+        "spec.limits[1].rate.period",
+        "spec.limits[1].burst",
+    ] {
+        assert_eq!(paths.iter().filter(|p| *p == path).count(), 1, "{path} in {paths:#?}");
+    }
+}
+
+#[test]
+fn a_bucket_that_would_take_over_ten_years_to_fill_is_refused() {
+    let mut spec = with("/limits/0/burst", Some(json!(1_000_000_000)));
+    spec["limits"][0]["rate"] = json!({"requests": 1, "period": "1s"});
+    let found = faults(spec);
+    assert!(found.len() == 1 && found[0].starts_with("spec.limits[0].burst: "), "{found:?}");
+}
+
+#[test]
+fn skip_warns_that_leaving_the_header_out_is_a_way_around() {
+    let policy = compile(&entry(with("/limits/0/onMissingKey", Some(json!("Skip"))))).unwrap();
+    let warnings: Vec<String> = policy.warnings.iter().map(Fault::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["spec.limits[0].onMissingKey: Skip leaves requests without header x-tenant unlimited by per-tenant"]
+    );
+}
+
+#[test]
+fn a_thousand_faults_are_counted_and_not_all_kept() {
+    let limit = json!({"name": "A", "x": 1, "y": 1, "z": 1});
+    let found = compile(&entry(json!({"limits": vec![limit; 32]}))).unwrap_err();
+    assert_eq!(found.iter().count(), Faults::SHOWN);
+    assert!(found.count() > Faults::SHOWN && found.to_string().ends_with(" more"), "{found}");
+}
+
+#[test]
+fn a_spec_of_the_typed_kind_compiles_too() {
+    let spec: RateLimitPolicySpec = serde_json::from_value(full()).unwrap();
+    assert_eq!(compile_spec(&spec).unwrap().limits, compile(&entry(full())).unwrap().limits);
+}
+
+proptest! {
+    #[test]
+    fn no_json_makes_compile_panic(spec in arbitrary::json()) {
+        let _ = compile(&entry(spec));
+    }
+
+    #[test]
+    fn no_text_makes_reading_a_file_panic(text in ".{0,200}") {
+        let _ = crate::read_policies(&text);
+    }
+
+    /// Types and schema are one: what compiles, the types take; what the types refuse, compile refuses.
+    #[test]
+    fn what_compiles_is_what_the_types_take(spec in arbitrary::nearly_a_spec(full())) {
+        if compile(&entry(spec.clone())).is_ok() {
+            let typed = serde_json::from_value::<RateLimitPolicySpec>(spec.clone());
+            prop_assert!(typed.is_ok(), "{} {:?}", spec, typed);
+            prop_assert!(compile_spec(&typed.unwrap()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_fault_says_something_on_one_line(spec in arbitrary::nearly_a_spec(full())) {
+        if let Err(faults) = compile(&entry(spec)) {
+            for fault in faults.iter() {
+                prop_assert!(fault.path.starts_with("spec") && !fault.message.is_empty());
+                prop_assert!(!fault.to_string().contains('\n') && !fault.message.ends_with('.'), "{}", fault);
+            }
+        }
+    }
+}

@@ -1,1 +1,216 @@
-//! Tests.
+//! Whatever an application makes of a path, one of the readings is that.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::path_match::{PathForm, PathPattern};
+
+fn matches(form: PathForm, pattern: &str, target: &str) -> bool {
+    PathPattern::parse(form, pattern).unwrap().matches_any(&of(target))
+}
+
+fn exact(pattern: &str, target: &str) -> bool {
+    matches(PathForm::Exact, pattern, target)
+}
+
+fn prefix(pattern: &str, target: &str) -> bool {
+    matches(PathForm::Prefix, pattern, target)
+}
+
+#[test]
+fn a_path_is_matched_whole_and_a_prefix_by_segments() {
+    assert!(exact("/api", "/api") && exact("/api/", "/api") && exact("/api", "/api/"));
+    assert!(!exact("/api", "/api/x") && !exact("/api", "/apis") && !exact("/api", "/API") && !exact("/api", "/"));
+    assert!(
+        prefix("/api", "/api") && prefix("/api", "/api/") && prefix("/api", "/api/x/y") && prefix("/api/", "/api/x")
+    );
+    assert!(!prefix("/api", "/apis") && !prefix("/api", "/") && !prefix("/api/x", "/api"));
+    assert!(exact("/", "/") && !exact("/", "/x"));
+    for target in ["/", "/x", "*", "", "//", "/%2e"] {
+        assert!(prefix("/", target), "{target:?}");
+    }
+}
+
+#[test]
+fn no_way_of_writing_a_path_is_a_way_around() {
+    for target in [
+        "/api/login",
+        "/api/login/",
+        "//api/login",
+        "/api//login",
+        "/api/./login",
+        "/api/x/../login",
+        "/../api/login",
+        "/%61pi/login",
+        "/api/%6Cogin",
+        "/api/%6cogin",
+        "/api%2Flogin",
+        "/api%2flogin",
+        "/api\\login",
+        "/api%5Clogin",
+        "/api%5clogin",
+        "/api;v=1/login",
+        "/api/login;jsessionid=1",
+        "/api%3Bv=1/login",
+        "/api/%2e/login",
+        "/api/x/%2e%2E/login",
+        "/api/x%2F..%2Flogin",
+        "/api/x/..;/login",
+        "/;x/api/login",
+        "/%2561pi/login",
+        "/api%252Flogin",
+        "/api%255Clogin",
+        "/api/x/%252e%252e/login",
+        "/api/login%2F",
+        "/api/login//",
+        "/api/login/.",
+        "/x\\..\\api\\login",
+        "/api/login%3B",
+    ] {
+        assert!(
+            exact("/api/login", target),
+            "{target} reads as {:?}",
+            of(target).iter().map(|r| String::from_utf8_lossy(r)).collect::<Vec<_>>()
+        );
+        assert!(prefix("/api", target), "{target}");
+    }
+}
+
+#[test]
+fn a_path_as_sent_counts_beside_what_it_leads_to() {
+    for target in ["/api/../login", "/api/%2e%2e/login", "/api;x/../login"] {
+        assert!(prefix("/api", target) && exact("/login", target), "{target}");
+    }
+}
+
+#[test]
+fn other_paths_stay_other_paths() {
+    for target in [
+        "/apilogin",
+        "/api/logins",
+        "/api/x/login",
+        "/%2Fapilogin",
+        "/api-login",
+        "/api.login",
+        "/ap%69login",
+        "/api/login.html",
+    ] {
+        assert!(!exact("/api/login", target), "{target}");
+    }
+}
+
+#[test]
+fn patterns_may_be_written_encoded_or_not() {
+    assert!(exact("/caf%C3%A9", "/café") && exact("/café", "/caf%c3%a9"));
+    assert!(exact("/a%2Fb", "/a%2fb") && exact("/a/b", "/a%2Fb"));
+    assert!(exact("/100%25", "/100%25"));
+}
+
+#[test]
+fn a_plain_path_has_one_reading_and_is_not_copied() {
+    for target in ["/", "/api", "/api/v1/users/", "/a.b/c-d_e~f", "/a/b.", "*"] {
+        let readings = of(target);
+        assert!(matches!(readings.as_slice(), [Cow::Borrowed(_)]), "{target} {readings:?}");
+    }
+}
+
+#[test]
+fn escapes_that_are_none_stay() {
+    for path in ["/%", "/%2", "/%zz", "/a%"] {
+        assert_eq!(decoded(path.as_bytes(), Slash::Decoded), path.as_bytes());
+    }
+}
+
+#[test]
+fn the_oddest_path_has_a_bounded_number_of_readings() {
+    let target = "/a%2f..%5c.\\;%3bx//%252e%252f%255c./".repeat(400);
+    assert!(of(&target).len() <= 2 * 5 * 4 * 4, "{}", of(&target).len());
+}
+
+/// Applications as they are, each written independently of the readings.
+mod application {
+    fn unquote(path: &str) -> String {
+        let bytes = path.as_bytes();
+        let (mut out, mut i) = (Vec::new(), 0);
+        while i < bytes.len() {
+            let code = path.get(i + 1..i + 3).filter(|_| bytes[i] == b'%').and_then(|h| u8::from_str_radix(h, 16).ok());
+            out.push(code.unwrap_or(bytes[i]));
+            i += if code.is_some() { 3 } else { 1 };
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    fn follow(path: &str, merge: bool) -> String {
+        let mut stack: Vec<&str> = Vec::new();
+        for segment in path.split('/').skip(1) {
+            match segment {
+                "." => {}
+                "" if merge => {}
+                ".." => drop(stack.pop()),
+                _ => stack.push(segment),
+            }
+        }
+        format!("/{}", stack.join("/"))
+    }
+
+    fn drop_parameters(path: &str) -> String {
+        path.split('/').map(|s| s.split(';').next().unwrap()).collect::<Vec<_>>().join("/")
+    }
+
+    /// What each makes of a path.
+    pub(super) fn all(path: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("takes it as sent", path.to_owned()),
+            ("decodes (WSGI)", unquote(path)),
+            ("follows dots as sent", follow(path, false)),
+            ("decodes, merges, follows (nginx)", follow(&unquote(path), true)),
+            ("follows, then decodes", unquote(&follow(path, false))),
+            ("drops parameters, decodes, follows (servlets)", follow(&unquote(&drop_parameters(path)), true)),
+            ("decodes, backslashes, follows", follow(&unquote(path).replace('\\', "/"), true)),
+            ("backslashes as sent", path.replace('\\', "/")),
+            ("decodes twice, follows", follow(&unquote(&unquote(path)), true)),
+            ("decodes twice", unquote(&unquote(path))),
+        ]
+    }
+}
+
+fn odd_path() -> impl Strategy<Value = String> {
+    let pieces = [
+        "/", "/", "/", "api", "login", "x", ".", "..", "%2e", "%2E%2e", "%2f", "%2F", "%5c", "\\", ";", ";x=1", "%3b",
+        "%25", "2f", "%252e", "%61", "pi", "%", "%6cogin",
+    ];
+    vec(prop::sample::select(pieces.to_vec()), 0..9).prop_map(|parts| format!("/{}", parts.concat()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_limit_is_never_narrower_than_any_application(path in odd_path()) {
+        for (which, read) in application::all(&path) {
+            let read = read.trim_end_matches('/');
+            for pattern in ["/api", "/api/login", "/login"] {
+                let below = read.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                prop_assert!(!below || prefix(pattern, &path), "{} {:?} as {:?}", which, path, read);
+                prop_assert!(read != pattern || exact(pattern, &path), "{} {:?} as {:?}", which, path, read);
+            }
+        }
+    }
+
+    #[test]
+    fn every_reading_is_resolved_for_good(path in odd_path()) {
+        for reading in of(&path) {
+            prop_assert_eq!(without_slash_at_end(&reading), &*reading);
+            let [_, _, _, once] = resolved(&reading);
+            prop_assert_eq!(&resolved(&once)[3], &once);
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_the_path_that_spells_it(path in "/[a-zé%;~.\\\\-]{0,8}(/[a-z0-9]{1,4}){0,3}/?") {
+        if let Ok(pattern) = PathPattern::parse(PathForm::Exact, &path) {
+            prop_assert!(pattern.matches_any(&of(&path)), "{:?} {:?}", pattern, of(&path));
+        }
+    }
+}

@@ -1,1 +1,192 @@
-//! Tests.
+//! Which limits a request meets, and which counts they mean.
+
+use http::HeaderValue;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{PolicyEntry, compile};
+
+fn policy(name: &str, limits: Value) -> Arc<Policy> {
+    let spec = json!({"limits": limits});
+    let entry = PolicyEntry { namespace: "shop".into(), name: name.into(), uid: String::new(), generation: 1, spec };
+    Arc::new(compile(&entry).unwrap())
+}
+
+fn limit(name: &str, more: Value) -> Value {
+    let mut limit = json!({"name": name, "algorithm": "FixedWindow", "rate": {"requests": 5, "period": "1m"}});
+    limit.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    limit
+}
+
+/// A request, written as text.
+struct Request {
+    method: Method,
+    target: Uri,
+    headers: HeaderMap,
+    peer: IpAddr,
+}
+
+fn request(method: &str, target: &str, headers: &[(&'static str, &str)]) -> Request {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.append(*name, HeaderValue::from_str(value).unwrap());
+    }
+    let peer = "203.0.113.7".parse().unwrap();
+    Request { method: method.parse().unwrap(), target: target.parse().unwrap(), headers: map, peer }
+}
+
+impl Request {
+    fn from(mut self, peer: &str) -> Self {
+        self.peer = peer.parse().unwrap();
+        self
+    }
+
+    fn view(&self) -> RequestView<'_> {
+        RequestView { method: &self.method, target: &self.target, headers: &self.headers, peer: self.peer }
+    }
+}
+
+/// The names of the limits that a request meets.
+fn met(table: &RouteTable, request: &Request) -> Vec<String> {
+    table.lookup(&request.view()).checks.iter().map(|c| format!("{}/{}", c.policy.id.name, c.limit.name)).collect()
+}
+
+/// The one count that a request means.
+fn identity(table: &RouteTable, request: &Request) -> Vec<u8> {
+    let lookup = table.lookup(&request.view());
+    assert!(lookup.rejected.is_none() && lookup.checks.len() == 1, "{lookup:?}");
+    lookup.checks[0].identity.clone()
+}
+
+fn by_header(on_missing_key: &str) -> RouteTable {
+    let key = json!({"keys": [{"header": {"name": "X-Tenant"}}], "onMissingKey": on_missing_key});
+    RouteTable::new(vec![policy("api", json!([limit("t", key)]))])
+}
+
+#[test]
+fn every_limit_of_every_policy_that_matches_applies_in_whatever_order() {
+    let a =
+        policy("a", json!([limit("all", json!({})), limit("api", json!({"match": {"paths": [{"prefix": "/api"}]}}))]));
+    let b =
+        policy("b", json!([limit("post", json!({"match": {"methods": ["POST"], "paths": [{"exact": "/api/x"}]}}))]));
+    for table in [RouteTable::new(vec![a.clone(), b.clone()]), RouteTable::new(vec![b, a])] {
+        assert_eq!(met(&table, &request("POST", "/api/x?q=1", &[])), ["a/all", "a/api", "b/post"]);
+        assert_eq!(met(&table, &request("GET", "/api/x", &[])), ["a/all", "a/api"]);
+        assert_eq!(met(&table, &request("POST", "http://host/other", &[])), ["a/all"]);
+        assert_eq!(met(&table, &request("OPTIONS", "*", &[])), ["a/all"]);
+    }
+    assert!(met(&RouteTable::default(), &request("GET", "/", &[])).is_empty());
+}
+
+#[test]
+fn a_request_that_no_limit_matches_costs_no_allocation_of_results() {
+    let table = RouteTable::new(vec![policy("a", json!([limit("l", json!({"match": {"methods": ["PUT"]}}))]))]);
+    let request = request("GET", "/%2e/", &[]);
+    let lookup = table.lookup(&request.view());
+    assert_eq!((lookup.checks.capacity(), lookup.notes.capacity()), (0, 0));
+}
+
+#[test]
+fn counts_differ_by_policy_limit_algorithm_and_key_and_by_nothing_else() {
+    let table = by_header("ClientAddress");
+    let a = identity(&table, &request("GET", "/", &[("x-tenant", "a")]));
+    assert_eq!(a, identity(&table, &request("POST", "/other", &[("x-tenant", "a")]).from("198.51.100.1")));
+    assert_ne!(a, identity(&table, &request("GET", "/", &[("x-tenant", "b")])));
+    let other = |name: &str, limit: Value| {
+        let table = RouteTable::new(vec![policy(name, json!([limit]))]);
+        identity(&table, &request("GET", "/", &[("x-tenant", "a")]))
+    };
+    let key = json!({"keys": [{"header": {"name": "x-tenant"}}]});
+    assert_eq!(a, other("api", limit("t", key.clone())));
+    assert_ne!(a, other("api2", limit("t", key.clone())));
+    assert_ne!(a, other("api", limit("t2", key.clone())));
+    let mut bucket = limit("t", key);
+    bucket["algorithm"] = json!("TokenBucket");
+    assert_ne!(a, other("api", bucket));
+}
+
+#[test]
+fn an_address_key_is_the_network_and_never_the_port() {
+    let key = json!({"keys": [{"clientAddress": {"ipv4PrefixLength": 24}}]});
+    let table = RouteTable::new(vec![policy("api", json!([limit("ip", key)]))]);
+    let of = |peer: &str| identity(&table, &request("GET", "/", &[]).from(peer));
+    assert_eq!(of("203.0.113.7"), of("203.0.113.200"));
+    assert_eq!(of("203.0.113.7"), of("::ffff:203.0.113.7"));
+    assert_ne!(of("203.0.113.7"), of("203.0.114.7"));
+    assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
+    assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+}
+
+#[test]
+fn a_missing_key_is_never_the_key_of_someone_who_sent_one() {
+    let none = request("GET", "/", &[]);
+    let empty = request("GET", "/", &[("x-tenant", "")]);
+    for mode in ["ClientAddress", "Shared"] {
+        let table = by_header(mode);
+        let missing = identity(&table, &none);
+        assert_eq!(missing, identity(&table, &empty), "{mode}");
+        for value in ["203.0.113.7", "203.0.113.7/32", "null", "-", " \u{20}203.0.113.7"] {
+            assert_ne!(missing, identity(&table, &request("GET", "/", &[("x-tenant", value)])), "{mode} {value}");
+        }
+        let notes = table.lookup(&none.view()).notes.iter().map(|n| n.kind).collect::<Vec<_>>();
+        assert_eq!(notes, [NoteKind::MissingKey]);
+    }
+    let elsewhere = request("GET", "/", &[]).from("198.51.100.1");
+    let (address, shared) = (by_header("ClientAddress"), by_header("Shared"));
+    assert_ne!(identity(&address, &none), identity(&address, &elsewhere));
+    assert_eq!(identity(&shared, &none), identity(&shared, &elsewhere));
+    assert_ne!(identity(&shared, &none), identity(&address, &none));
+}
+
+#[test]
+fn skip_does_not_count_and_deny_refuses_with_400() {
+    let none = request("GET", "/", &[]);
+    let skip = by_header("Skip");
+    let lookup = skip.lookup(&none.view());
+    assert!(lookup.checks.is_empty() && lookup.rejected.is_none());
+    assert_eq!(lookup.notes[0].kind, NoteKind::Skipped);
+
+    let deny = by_header("Deny");
+    let reason = deny.lookup(&none.view()).rejected.unwrap().reason;
+    assert_eq!(reason.status(), 400);
+    assert_eq!(reason.to_string(), "header x-tenant is missing; send it with a value");
+    assert!(deny.lookup(&request("GET", "/", &[("x-tenant", "a")]).view()).rejected.is_none());
+}
+
+#[test]
+fn a_key_with_two_values_or_spellings_is_refused_with_400_and_a_long_one_with_431() {
+    let long = "a".repeat(8 * 1024 + 1);
+    for mode in ["ClientAddress", "Shared", "Deny", "Skip"] {
+        let table = by_header(mode);
+        for (headers, status) in [
+            (vec![("x-tenant", "a"), ("x-tenant", "b")], 400),
+            (vec![("x-tenant", "a"), ("x_tenant", "a")], 400),
+            (vec![("x-tenant", long.as_str())], 431),
+        ] {
+            let request = request("GET", "/", &headers);
+            let rejection = table.lookup(&request.view()).rejected.unwrap();
+            assert_eq!(rejection.reason.status(), status, "{mode}");
+            assert!(rejection.reason.to_string().contains("x-tenant"));
+            assert_eq!((rejection.policy.id.name.as_str(), rejection.limit.name.as_str()), ("api", "t"));
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_does_not_match_refuses_nothing() {
+    let key = json!({"keys": [{"header": {"name": "x-tenant"}}], "onMissingKey": "Deny", "match": {"paths": [{"prefix": "/api"}]}});
+    let table = RouteTable::new(vec![policy("api", json!([limit("t", key)]))]);
+    assert!(table.lookup(&request("GET", "/", &[]).view()).rejected.is_none());
+    assert!(table.lookup(&request("GET", "/%61pi", &[]).view()).rejected.is_some());
+}
+
+#[test]
+fn several_keys_count_by_their_combination() {
+    let keys = json!({"keys": [{"header": {"name": "x-a"}}, {"header": {"name": "x-b"}}]});
+    let table = RouteTable::new(vec![policy("api", json!([limit("ab", keys)]))]);
+    let of = |a: &str, b: &str| identity(&table, &request("GET", "/", &[("x-a", a), ("x-b", b)]));
+    let all = [of("1", "23"), of("12", "3"), of("123", "x"), of("1", "2")];
+    for (i, a) in all.iter().enumerate() {
+        assert!(all.iter().skip(i + 1).all(|b| a != b));
+    }
+}

@@ -20,7 +20,8 @@ pub struct LabelSelector {
     pub match_expressions: Vec<LabelRequirement>,
 }
 
-/// A label's value, for the schema only.
+// For the schema only.
+/// A label's value.
 #[derive(JsonSchema)]
 #[schemars(inline)]
 #[allow(dead_code, reason = "names the shape of a map's values in the schema")]
