@@ -1,0 +1,193 @@
+//! Many requests packed for one call of the script. What the bytes mean is told at the head of `decide.lua`.
+
+use crate::decision::{Check, Decision};
+use crate::exact::Exact;
+use crate::key_table::KeyTable;
+use crate::limit::{Algorithm, Limit};
+use crate::model::sum_of_costs;
+use crate::reply::{self, InvalidReply};
+use crate::time::Timestamp;
+
+/// Requests for one call of [`decide_script`](crate::decide_script): `EVALSHA digest keys… args…`.
+///
+/// Requests are decided in the order they were pushed, each all-or-nothing. [`clear`](Batch::clear) keeps the buffers.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_limiter::{Batch, Check, Limit, Quota};
+///
+/// let limit = Limit::fixed_window(Quota::new(10, Duration::from_secs(1))?);
+/// let mut batch = Batch::new();
+/// batch.push(&[Check { key: "weir:{shop}:a", limit, cost: 1 }]);
+/// batch.push(&[Check { key: "weir:{shop}:b", limit, cost: 1 }, Check { key: "weir:{shop}:a", limit, cost: 1 }]);
+/// assert_eq!((batch.len(), batch.distinct_keys()), (2, 2));
+/// # Ok::<(), weir_limiter::InvalidQuota>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Batch {
+    keys: KeyTable,
+    limits: Vec<Limit>,
+    packed_limits: Vec<u8>,
+    packed_groups: Vec<u8>,
+    /// Of each group, how many checks.
+    groups: Vec<u16>,
+    /// All checks of all groups.
+    checks: Vec<Packed>,
+}
+
+/// What the reply needs to know of a check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed {
+    key: u16,
+    /// Place in `limits`.
+    limit: u16,
+    /// Own cost.
+    own: u64,
+    /// What it is tried at: with what the group takes from the same key before it.
+    pub(crate) cost: u64,
+}
+
+/// Tags of limits in the arguments and of states in the values: the script's `tag` of the same name.
+const NEVER: u8 = 0;
+const FIXED_WINDOW: u8 = 1;
+const TOKEN_BUCKET: u8 = 2;
+
+// === impl Batch ===
+
+impl Batch {
+    /// The most distinct keys a call should have: Redis serves nobody else while it runs.
+    pub const MAX_KEYS: usize = 2_000;
+    /// The most checks a group can have.
+    pub const MAX_CHECKS: usize = 4_096;
+
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one request: all of `group` passes and is charged, or nothing is.
+    ///
+    /// Before it, ask [`has_room`](Self::has_room): the batch itself takes what it is given.
+    ///
+    /// # Panics
+    /// When a group has more than [`MAX_CHECKS`](Self::MAX_CHECKS) checks, or the batch 65,536 distinct keys or limits.
+    pub fn push<K: AsRef<[u8]>>(&mut self, group: &[Check<K>]) {
+        assert!(group.len() <= Self::MAX_CHECKS, "a group has at most {} checks", Self::MAX_CHECKS);
+        let first = self.checks.len();
+        self.groups.push(group.len() as u16);
+        if group.is_empty() {
+            return;
+        }
+        self.packed_groups.extend_from_slice(&(group.len() as u16).to_le_bytes());
+        for check in group {
+            let key = place(self.keys.place(check.key.as_ref()));
+            let limit = self.limit(&check.limit);
+            let same_key = self.checks[first..].iter().filter(|before| before.key == key).map(|before| before.own);
+            let packed = Packed { key, limit, own: check.cost, cost: sum_of_costs(check.cost, same_key) };
+            pack_check(&mut self.packed_groups, packed, &check.limit);
+            self.checks.push(packed);
+        }
+    }
+
+    /// Whether `checks` more checks keep the batch within [`MAX_KEYS`](Self::MAX_KEYS). An empty batch takes any group.
+    pub fn has_room(&self, checks: usize) -> bool {
+        self.is_empty() || self.distinct_keys() + checks <= Self::MAX_KEYS
+    }
+
+    /// How many requests.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether it holds no request.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// How many distinct keys.
+    pub fn distinct_keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The distinct keys in the order of `KEYS`. None when no group has a check: then there is nothing to ask.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.keys.len()).map(|place| self.keys.get(place))
+    }
+
+    /// `ARGV`: the limits, then the groups.
+    pub fn args(&self) -> [&[u8]; 2] {
+        [&self.packed_limits, &self.packed_groups]
+    }
+
+    /// Empties it and keeps its buffers.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.limits.clear();
+        self.packed_limits.clear();
+        self.packed_groups.clear();
+        self.groups.clear();
+        self.checks.clear();
+    }
+
+    /// The decisions, one for each request in the order pushed, from the script's reply to this very batch.
+    pub fn read_reply(&self, reply: &[u8]) -> Result<Vec<Decision>, InvalidReply> {
+        reply::read(reply, &self.groups, &self.checks, |check| &self.limits[usize::from(check.limit)])
+    }
+
+    /// The place of `limit`, which is packed when it is new. A batch has few limits, and mostly the last one again.
+    fn limit(&mut self, limit: &Limit) -> u16 {
+        if let Some(found) = self.limits.iter().rposition(|known| known == limit) {
+            return found as u16;
+        }
+        self.limits.push(*limit);
+        pack_limit(&mut self.packed_limits, limit);
+        place(self.limits.len() - 1)
+    }
+}
+
+/// The third, optional argument of a call in a test: the instant that stands for Redis's own clock, and the shortest
+/// time to live in milliseconds. Redis expires by its real clock, which knows nothing of `now`: with too small a floor
+/// states vanish before their time.
+pub fn test_clock(now: Timestamp, ttl_floor_ms: u32) -> Vec<u8> {
+    [(now.as_micros() as f64).to_le_bytes(), f64::from(ttl_floor_ms).to_le_bytes()].concat()
+}
+
+fn place(index: usize) -> u16 {
+    assert!(index < usize::from(u16::MAX), "a batch has at most 65,535 distinct keys and limits");
+    index as u16
+}
+
+fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
+    if limit.requests() == 0 {
+        out.push(NEVER);
+        return;
+    }
+    match limit.algorithm() {
+        Algorithm::FixedWindow => {
+            out.push(FIXED_WINDOW);
+            out.extend_from_slice(&(limit.period() as f64).to_le_bytes());
+        }
+        Algorithm::TokenBucket => {
+            let tolerance = limit.tolerance();
+            out.push(TOKEN_BUCKET);
+            out.extend_from_slice(&(tolerance.whole as f64).to_le_bytes());
+            out.extend_from_slice(&tolerance.numerator.to_le_bytes());
+        }
+    }
+    out.extend_from_slice(&limit.requests().to_le_bytes());
+}
+
+fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
+    // more than the capacity is refused whatever it is: one unit more keeps every sum below 2^53
+    let cost = check.cost.min(limit.capacity() + 1);
+    let taken = match limit.algorithm() {
+        _ if limit.requests() == 0 => Exact::default(),
+        Algorithm::FixedWindow => Exact { whole: cost, numerator: 0 },
+        Algorithm::TokenBucket => Exact::of_requests(cost, limit.requests(), limit.period()),
+    };
+    // KEYS counts from 1
+    out.extend_from_slice(&(check.key + 1).to_le_bytes());
+    out.extend_from_slice(&(check.limit + 1).to_le_bytes());
+    out.extend_from_slice(&(taken.whole as f64).to_le_bytes());
+    out.extend_from_slice(&taken.numerator.to_le_bytes());
+}

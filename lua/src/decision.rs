@@ -1,0 +1,47 @@
+//! What is asked and what is answered. Not how it is decided.
+
+use std::time::Duration;
+
+use crate::limit::Limit;
+
+/// One limit that a request must pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check<K> {
+    /// What names the state: for Redis, the key.
+    pub key: K,
+    /// The limit that the state is under.
+    pub limit: Limit,
+    /// How many units the request takes; 0 only reads.
+    pub cost: u64,
+}
+
+/// The answer to one request: all of its checks passed and were charged, or none was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Every check passed. When false, nothing was charged.
+    pub admitted: bool,
+    /// One for each check, in the order asked.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// The answer to one check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether this check passes; a passing check of a refused request was not charged.
+    pub verdict: Verdict,
+    /// Units left, 0 to the capacity: after the charge when admitted, as they stand when refused.
+    pub remaining: u64,
+    /// A window: until its end. A bucket: until it is full. Zero when N = 0, where waiting changes nothing.
+    pub reset: Duration,
+}
+
+/// Whether a check passes, and if not, when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It passes.
+    Pass,
+    /// The smallest wait, in whole microseconds, at which the same cost passes if nothing else happens.
+    Wait(Duration),
+    /// It can never pass: the cost is more than the capacity, or N = 0.
+    Never,
+}

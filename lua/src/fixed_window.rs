@@ -1,0 +1,68 @@
+//! The fixed window: at most N in each window of length P, aligned to the Unix epoch. Model of `fixed_window.lua`.
+//!
+//! State: the window's end, its period, and the units counted in it. After an edit of P, what was counted in a window
+//! that reaches into the present one is carried into it: stricter than it need be until that window ends, never laxer.
+
+use std::time::Duration;
+
+use crate::decision::{Outcome, Verdict};
+use crate::limit::Limit;
+
+/// What a fixed window's key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Microseconds since the Unix epoch; the window is `[end - period, end)`.
+    pub(crate) end: u64,
+    pub(crate) count: u32,
+    /// Microseconds.
+    pub(crate) period: u64,
+}
+
+/// The window as it stands under `limit` at `now`, and whether that is a repair: a state that must be written down
+/// even by a refusal, for else what it is taken as would move along with the clock.
+pub(crate) fn view(held: Option<Window>, limit: &Limit, now: u64) -> (Window, bool) {
+    let period = limit.period();
+    let aligned = |instant: u64, count: u32| Window { end: instant - instant % period + period, count, period };
+    let Some(held) = held else {
+        return (aligned(now, 0), false);
+    };
+    let start = held.end.saturating_sub(held.period);
+    // after a clock stepped back, its newest instant goes on counting as now, unless it is more than one period ahead
+    if start > now && start - now > period {
+        return (aligned(now, held.count), true);
+    }
+    let current = aligned(now.max(start), 0);
+    if held.end > current.end - period {
+        return (Window { count: held.count, ..current }, held.period != period);
+    }
+    (current, false)
+}
+
+/// The window with `cost` counted, when there is room.
+pub(crate) fn charge(window: Window, limit: &Limit, cost: u64) -> Option<Window> {
+    let count = u64::from(window.count).saturating_add(cost);
+    if count > u64::from(limit.requests()) {
+        return None;
+    }
+    Some(Window { count: u32::try_from(count).ok()?, ..window })
+}
+
+/// The answer, when the window ends in `ahead` microseconds and `count` is in it.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: u64, count: u32) -> Outcome {
+    let reset = Duration::from_micros(ahead);
+    let remaining = limit.capacity().saturating_sub(u64::from(count));
+    let verdict = if admitted || cost <= remaining {
+        Verdict::Pass
+    } else if !limit.can_ever_pass(cost) {
+        Verdict::Never
+    } else {
+        // the next window is empty, and whatever can pass at all passes in an empty window
+        Verdict::Wait(reset)
+    };
+    Outcome { verdict, remaining, reset }
+}
+
+/// When the window stops mattering under `limit`: at the first window of its period that the counts don't reach into.
+pub(crate) fn expires(window: Window, limit: &Limit) -> u64 {
+    window.end.div_ceil(limit.period()) * limit.period()
+}

@@ -1,0 +1,133 @@
+//! A quota with the algorithm that enforces it. Not whom it applies to: that is the policy's.
+
+use thiserror::Error;
+
+use crate::exact::Exact;
+use crate::quota::Quota;
+
+/// How a quota is enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// At most N in each window; windows are aligned to the Unix epoch.
+    FixedWindow,
+    /// A burst of B at once, then one each P/N: at most B + t·N/P in any time t.
+    TokenBucket,
+}
+
+/// A quota, its algorithm and its capacity. Always valid: what exists can be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limit {
+    algorithm: Algorithm,
+    quota: Quota,
+    capacity: u32,
+    /// B·P/N for a bucket (zero when N = 0), nothing for a window.
+    tolerance: Exact,
+}
+
+/// Why a [`Limit`] cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum InvalidLimit {
+    /// Not 1 to 10^9.
+    #[error("burst must be 1 to 1000000000, not {0}")]
+    Burst(u64),
+    /// B·P/N is more than ten years.
+    #[error(
+        "burst {burst} takes more than ten years (3650 days) to refill at this rate; \
+         a burst of at most {most}, or a faster rate, would be right"
+    )]
+    TooSlow {
+        /// The burst asked for.
+        burst: u64,
+        /// The largest burst at this rate; at least 1.
+        most: u64,
+    },
+}
+
+/// The longest time a bucket may take to refill: 3,650 days, in microseconds.
+const LONGEST_REFILL: u64 = 3650 * 24 * 3600 * 1_000_000;
+
+// === impl Algorithm ===
+
+impl Algorithm {
+    /// The name as a policy writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FixedWindow => "FixedWindow",
+            Self::TokenBucket => "TokenBucket",
+        }
+    }
+}
+
+// === impl Limit ===
+
+impl Limit {
+    /// The largest burst.
+    pub const MAX_BURST: u64 = 1_000_000_000;
+
+    /// At most N of the quota in each window of its period, aligned to the Unix epoch.
+    pub fn fixed_window(quota: Quota) -> Self {
+        let capacity = quota.requests() as u32;
+        Self { algorithm: Algorithm::FixedWindow, quota, capacity, tolerance: Exact::default() }
+    }
+
+    /// A bucket of `burst` tokens (1 to 10^9) that refills at the quota's rate, within ten years (3,650 days).
+    ///
+    /// With a quota of 0 requests, which refuses all whatever the burst, a burst of 0 is taken too.
+    ///
+    /// # Errors
+    /// When the burst is out of its range, or takes longer to refill.
+    pub fn token_bucket(quota: Quota, burst: u64) -> Result<Self, InvalidLimit> {
+        let requests = quota.requests();
+        let least = u64::from(requests > 0);
+        let capacity = match u32::try_from(burst) {
+            Ok(capacity) if (least..=Self::MAX_BURST).contains(&burst) => capacity,
+            _ => return Err(InvalidLimit::Burst(burst)),
+        };
+        let mut tolerance = Exact::default();
+        if requests > 0 {
+            let budget = u128::from(LONGEST_REFILL) * u128::from(requests);
+            let period = u128::from(quota.period_micros());
+            if u128::from(burst) * period > budget {
+                // 121 at N = 1 and P = 30 days, so never 0; and less than the burst asked for
+                return Err(InvalidLimit::TooSlow { burst, most: (budget / period) as u64 });
+            }
+            tolerance = Exact::of_requests(burst, requests as u32, quota.period_micros());
+        }
+        Ok(Self { algorithm: Algorithm::TokenBucket, quota, capacity, tolerance })
+    }
+
+    /// How it is enforced.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// N requests in each P.
+    pub fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// What is there when nothing was used: N for a window, B for a bucket.
+    pub fn capacity(&self) -> u64 {
+        u64::from(self.capacity)
+    }
+
+    /// Whether a request of this cost can ever pass. N = 0 refuses all, reads (cost 0) too.
+    pub fn can_ever_pass(&self, cost: u64) -> bool {
+        self.requests() > 0 && cost <= self.capacity()
+    }
+
+    /// N.
+    pub(crate) fn requests(&self) -> u32 {
+        self.quota.requests() as u32
+    }
+
+    /// P in microseconds.
+    pub(crate) fn period(&self) -> u64 {
+        self.quota.period_micros()
+    }
+
+    /// How far ahead of now the theoretical arrival time may be: B·P/N.
+    pub(crate) fn tolerance(&self) -> Exact {
+        self.tolerance
+    }
+}

@@ -1,0 +1,79 @@
+//! The token bucket, by its theoretical arrival time: the instant at which the bucket is full again. Model of
+//! `token_bucket.lua`. (ITU-T I.371 calls the rule the generic cell rate algorithm.)
+//!
+//! A request of cost c passes when max(arrival, now) + c·P/N is at most B·P/N after now. Arrival is whole microseconds
+//! and a numerator over N, so that every rate is exact.
+
+use std::time::Duration;
+
+use crate::decision::{Outcome, Verdict};
+use crate::exact::Exact;
+use crate::limit::Limit;
+
+/// What a bucket's key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// When it is full again: microseconds since the Unix epoch.
+    pub(crate) arrival: Exact,
+    /// N, of which the numerator is so many.
+    pub(crate) requests: u32,
+}
+
+/// The bucket as it stands under `limit` (N > 0) at `now`, and whether that is a repair: a debt that no sequence of
+/// charges makes (the limit was edited or the clock stepped back) is cut to an empty bucket's, and that must be
+/// written down even by a refusal, for else it would stay empty until the old debt has passed.
+pub(crate) fn view(held: Option<Bucket>, limit: &Limit, now: u64) -> (Bucket, bool) {
+    let requests = limit.requests();
+    let at = |arrival: Exact| Bucket { arrival, requests };
+    let full = Exact { whole: now, numerator: 0 };
+    let Some(held) = held else {
+        return (at(full), false);
+    };
+    // another N: the debt stays the same time, rounded up to a whole microsecond
+    let arrival = match held.requests == requests {
+        true => held.arrival,
+        false => Exact { whole: held.arrival.rounded_up(), numerator: 0 },
+    };
+    let empty = full.plus(limit.tolerance(), requests);
+    if arrival <= full {
+        (at(full), false)
+    } else if arrival > empty {
+        (at(empty), true)
+    } else {
+        (at(arrival), false)
+    }
+}
+
+/// The bucket with `cost` taken, when it holds that.
+pub(crate) fn charge(bucket: Bucket, limit: &Limit, cost: u64, now: u64) -> Option<Bucket> {
+    let requests = limit.requests();
+    let arrival = bucket.arrival.plus(Exact::of_requests(cost, requests, limit.period()), requests);
+    let empty = Exact { whole: now, numerator: 0 }.plus(limit.tolerance(), requests);
+    (arrival <= empty).then_some(Bucket { arrival, requests })
+}
+
+/// The answer, when the bucket (N > 0) is full again in `ahead`.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: Exact) -> Outcome {
+    let (requests, period) = (limit.requests(), u128::from(limit.period()));
+    // all in units of 1/N microseconds: one request is P of them
+    let debt = ahead.in_nths(requests);
+    let most = u128::from(limit.capacity()) * period;
+    let left = most.saturating_sub(debt);
+    // at most the capacity, so it fits
+    let remaining = (left / period) as u64;
+    let verdict = if admitted || cost <= remaining {
+        Verdict::Pass
+    } else if !limit.can_ever_pass(cost) {
+        Verdict::Never
+    } else {
+        let short = u128::from(cost) * period - left;
+        // below B·P/N, ten years at most
+        Verdict::Wait(Duration::from_micros(short.div_ceil(u128::from(requests)) as u64))
+    };
+    Outcome { verdict, remaining, reset: Duration::from_micros(ahead.rounded_up()) }
+}
+
+/// When the bucket is full again, and so the same as none.
+pub(crate) fn expires(bucket: Bucket) -> u64 {
+    bucket.arrival.rounded_up()
+}
