@@ -11,7 +11,7 @@ pub struct Fault {
     pub message: String,
 }
 
-/// Everything that is wrong, in the order of the document: never empty, at most [`Faults::SHOWN`] kept, the rest counted.
+/// Everything that is wrong, faults of shape first: never empty, at most [`Faults::SHOWN`] kept, the rest counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
@@ -39,7 +39,7 @@ impl Faults {
     /// How many faults are kept; a condition's message and a terminal have no room for more.
     pub const SHOWN: usize = 64;
 
-    /// The faults, in the order of the document.
+    /// The faults.
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
         self.kept.iter()
     }

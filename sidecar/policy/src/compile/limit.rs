@@ -19,9 +19,6 @@ use crate::{duration, local_file};
 const HOP_BY_HOP: [&str; 8] =
     ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"];
 
-const MIN_PERIOD: Duration = Duration::from_millis(1);
-const MAX_PERIOD: Duration = Duration::from_secs(30 * 24 * 3600);
-
 /// Compiles a limit; `None` where something is wrong with it.
 pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyLimit> {
     let name = name(node, faults);
@@ -72,7 +69,7 @@ fn limit(node: &Node<'_>, faults: &mut Collector) -> Option<Limit> {
 fn period(rate: &Node<'_>, faults: &mut Collector) -> Option<Duration> {
     let text: String = rate.read("period")?;
     match duration::parse(&text) {
-        Some(period) if (MIN_PERIOD..=MAX_PERIOD).contains(&period) => return Some(period),
+        Some(period) if (Quota::MIN_PERIOD..=Quota::MAX_PERIOD).contains(&period) => return Some(period),
         Some(_) => faults.add(rate.at("period"), format!("{}, is {text}", text::PERIOD_BOUNDS)),
         None => faults.add(rate.at("period"), format!("{}; is {text:?}", text::PERIOD_FORM)),
     }

@@ -56,7 +56,7 @@ pub struct Rate {
 
     /// In how much time, 1ms to 720h (30 days): whole numbers with the units h, m, s, ms, us, largest first. Examples: `1s`,
     /// `500ms`, `1m30s`, `24h` (a day).
-    #[schemars(length(min = 2, max = 48), extend("x-kubernetes-validations" = rule::period()))]
+    #[schemars(length(max = 48), extend("x-kubernetes-validations" = rule::period()))]
     pub period: String,
 }
 

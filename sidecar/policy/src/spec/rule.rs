@@ -31,10 +31,9 @@ fn rule(rule: &str, message: &str) -> Value {
 
 /// Period: its form, then (only where the form is right, or `duration()` fails and takes the message along) its bounds.
 pub(super) fn period() -> Value {
-    let bounds = format!(
-        "!self.matches('{PERIOD}') || (duration(self) >= duration('1ms') && duration(self) <= duration('720h'))"
-    );
-    json!([rule(&format!("self.matches('{PERIOD}')"), text::PERIOD_FORM), rule(&bounds, text::PERIOD_BOUNDS)])
+    let form = format!("self.size() > 0 && self.matches('{PERIOD}')");
+    let bounds = format!("!({form}) || (duration(self) >= duration('1ms') && duration(self) <= duration('720h'))");
+    json!([rule(&form, text::PERIOD_FORM), rule(&bounds, text::PERIOD_BOUNDS)])
 }
 
 /// A limit's name: a DNS label.
