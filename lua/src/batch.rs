@@ -110,13 +110,13 @@ impl Batch {
     }
 
     /// The distinct keys in the order of `KEYS`. None when no group has a check: then there is nothing to ask.
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (0..self.keys.len()).map(|place| self.keys.get(place))
+    pub fn keys(&self) -> Vec<&[u8]> {
+        (0..self.keys.len()).map(|place| self.keys.get(place)).collect()
     }
 
     /// `ARGV`: the limits, then the groups.
-    pub fn args(&self) -> [&[u8]; 2] {
-        [&self.packed_limits, &self.packed_groups]
+    pub fn args(&self) -> Vec<&[u8]> {
+        vec![&self.packed_limits, &self.packed_groups]
     }
 
     /// Empties it and keeps its buffers.
