@@ -24,8 +24,8 @@ pub(crate) use rule::text;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimitPolicySpec {
-    /// The pods whose incoming requests are limited, by their labels. Left out: every pod of the namespace that runs
-    /// the sidecar. Example: `{matchLabels: {app: shop-api}}`.
+    /// The pods whose incoming requests are limited, by their labels; both parts must hold. Left out or empty: every pod of
+    /// the namespace that runs the sidecar. Example: `{matchLabels: {app: shop-api}}`.
     #[serde(default, skip_serializing_if = "LabelSelector::is_empty")]
     pub selector: LabelSelector,
 

@@ -10,20 +10,22 @@ use super::rule;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = rule::key_source()))]
 pub struct KeySource {
-    /// The value of a request header. Example: `{name: x-tenant}`.
+    /// The value of a request header. One that is absent or empty is a missing key (see `onMissingKey`); one that comes with
+    /// two different values, or in two spellings (`x-tenant` and `x_tenant`), is answered 400; a value over 8 KiB, 431.
+    /// Example: `{name: x-tenant}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HeaderKey")]
     pub header: Option<HeaderKey>,
 
-    /// The address of the peer that opened the connection. `{}` takes the defaults: each IPv4 address by itself, IPv6 by
-    /// /64.
+    /// The address of the peer that opened the connection, cut to a network, so that a client with many addresses is one
+    /// key. `{}` takes the defaults: each IPv4 address by itself, IPv6 by /64. Behind a proxy or load balancer that hides
+    /// the client, this is the proxy's address, and one count for all who come through it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ClientAddressKey")]
     pub client_address: Option<ClientAddressKey>,
 }
 
-/// A request header to count by. A header that is absent or empty is a missing key (see `onMissingKey`). One that comes
-/// with two different values, or in both spellings (`x-tenant` and `x_tenant`), is answered 400; a value over 8 KiB, 431.
+/// A request header to count by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HeaderKey {
@@ -32,7 +34,7 @@ pub struct HeaderKey {
     pub name: String,
 }
 
-/// The peer's address, cut to a network, so that one client with many addresses is one key.
+/// The peer's address, cut to a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientAddressKey {

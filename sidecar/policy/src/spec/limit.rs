@@ -16,7 +16,9 @@ pub struct LimitSpec {
     #[schemars(length(min = 1, max = 63), extend("x-kubernetes-validations" = rule::limit_name()))]
     pub name: String,
 
-    /// Which requests the limit counts. Left out: all of them. Example: `{methods: [POST], paths: [{exact: /login}]}`.
+    /// Which requests the limit counts; every part that is given must hold. Left out: all of them. What an application might
+    /// read differently from what was sent (encoded slashes, `..`, method overrides) counts in either reading. Example:
+    /// `{methods: [POST], paths: [{exact: /login}]}`.
     #[serde(default, rename = "match", skip_serializing_if = "RequestMatch::is_empty")]
     pub matches: RequestMatch,
 

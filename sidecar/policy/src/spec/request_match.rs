@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rule;
 
-/// Which requests a limit counts. Every part that is given must hold; without any, every request counts. What an
-/// application might read differently from what was sent (encoded slashes, `..`, method overrides) counts in either
-/// reading.
+/// Which requests a limit counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestMatch {
