@@ -1,5 +1,7 @@
 //! The way out of a sidecar: serving, then draining (the pod is going away, the application still answers), then stopping
 //! (no new connection, what is in flight ends). It only says how far that is; who serves connections acts on it.
+pub mod tell;
+
 use tokio::sync::watch;
 
 /// How far the way out has gone. It only goes forward.

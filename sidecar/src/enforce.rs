@@ -1,0 +1,177 @@
+//! The decision about one request: what limits see it, what the store says, what the client is told. It knows no
+//! connection: the proxy asks it once for each request and acts on the ruling.
+pub mod numbers;
+mod refusal;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+pub use refusal::WEIR_ERROR;
+
+use crate::clock;
+use crate::log::sampler::Sampler;
+use crate::metrics::Metrics;
+use crate::proxy::gate::{Gate, LimitHeaders, Ruling};
+use crate::reload::known::Running;
+use arc_swap::ArcSwap;
+use http::request::Parts;
+use numbers::Refusing;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use table::{LimitEntry, Table};
+use weir_limiter::{Check, Decision};
+use weir_policy::{LimitCheck, Lookup, NoteKind, OnStoreFailure, Rejection, RejectionReason, RequestView};
+use weir_store::{StateKey, Store, StoreError};
+
+/// Refusals that are logged each second; the others are counted in metrics and, at debug, logged too.
+const REFUSALS_LOGGED: u32 = 10;
+
+/// The policies in force, and where they count.
+#[derive(Debug)]
+pub struct Enforcer {
+    table: ArcSwap<Table>,
+    store: Store,
+    metrics: Arc<Metrics>,
+    refusals: Sampler,
+    failures: Sampler,
+}
+
+impl Enforcer {
+    /// Without policies: admits everything.
+    #[must_use]
+    pub fn new(store: Store, metrics: Arc<Metrics>) -> Self {
+        let now = clock::now();
+        let (refusals, failures) = (Sampler::new(REFUSALS_LOGGED, now), Sampler::new(1, now));
+        Self { table: ArcSwap::default(), store, metrics, refusals, failures }
+    }
+
+    /// From now on these policies are in force. Counts stay: where they lie depends on names, not on generations.
+    pub fn swap(&self, policies: Vec<Running>) {
+        let next = Table::new(policies, &self.metrics);
+        let before = self.table.load_full();
+        let labels = |table: &Table| -> Vec<(String, i64)> {
+            table.routes.policies().iter().map(|p| (table::label(p), p.id.generation)).collect()
+        };
+        let (old, new) = (labels(&before), labels(&next));
+        let kept: std::collections::BTreeSet<_> = next.names().collect();
+        for (policy, limit) in before.names().filter(|name| !kept.contains(name)) {
+            self.metrics.forget_limit(&policy, limit);
+        }
+        drop(kept);
+        self.table.store(Arc::new(next));
+        let old = old.iter().map(|(label, _)| label.as_str());
+        self.metrics.generations(old, new.iter().map(|(label, generation)| (label.as_str(), *generation)));
+    }
+
+    /// Decides about one request.
+    pub async fn decide(&self, request: &Parts, peer: IpAddr) -> Ruling {
+        let table = self.table.load_full();
+        let view = RequestView { method: &request.method, target: &request.uri, headers: &request.headers, peer };
+        let Lookup { checks, rejected, notes } = table.routes.lookup(&view);
+        for note in &notes {
+            if let Some(LimitEntry { counters, .. }) = table.entry(note.limit) {
+                match note.kind {
+                    NoteKind::MissingKey => counters.missing_key.inc(),
+                    NoteKind::Skipped => counters.skipped.inc(),
+                };
+            }
+        }
+        if let Some(rejection) = rejected {
+            return self.reject(&table, &rejection);
+        }
+        if checks.is_empty() {
+            return Ruling::Admit(LimitHeaders::none());
+        }
+        let started = clock::now();
+        let keyed = self.keyed(&table, &checks);
+        let decision = self.store.decide(&keyed).await;
+        let now = clock::now();
+        self.metrics.decision_seconds.observe(now.duration_since(started).as_secs_f64());
+        match decision {
+            Ok(decision) if decision.admitted => admit(&table, &checks, &decision),
+            Ok(decision) => self.refuse(&table, &checks, &keyed, &decision, now),
+            Err(error) => self.store_failed(&table, &checks, &error, now),
+        }
+    }
+
+    fn keyed(&self, table: &Table, checks: &[LimitCheck<'_>]) -> Vec<Check<StateKey>> {
+        let install = self.store.install_key();
+        let key = |check: &LimitCheck<'_>| {
+            // every limit that a table gives out has its entry
+            let entry = table.entry(check.limit)?;
+            let key = StateKey::new(&install, &entry.namespace, &check.identity);
+            Some(Check { key, limit: check.limit.limit, cost: check.limit.cost })
+        };
+        checks.iter().filter_map(key).collect()
+    }
+
+    fn reject(&self, table: &Table, rejection: &Rejection<'_>) -> Ruling {
+        if let Some(LimitEntry { counters, .. }) = table.entry(rejection.limit) {
+            match rejection.reason {
+                RejectionReason::MissingKey(_) => counters.missing_key.inc(),
+                RejectionReason::AmbiguousKey(_) | RejectionReason::KeyTooLong(_) => counters.key_ambiguous.inc(),
+            };
+        }
+        let (policy, limit, why) = (&rejection.policy.id.name, &rejection.limit.name, &rejection.reason);
+        tracing::debug!(%policy, %limit, %why, "a request can't be counted and was refused");
+        Ruling::Refuse(Box::new(refusal::malformed(rejection)))
+    }
+
+    fn refuse(
+        &self,
+        table: &Table,
+        checks: &[LimitCheck<'_>],
+        keyed: &[Check<StateKey>],
+        decision: &Decision,
+        now: Instant,
+    ) -> Ruling {
+        let refusing = numbers::refusing(checks, &decision.outcomes);
+        for entry in refusing.iter().filter_map(|each| table.entry(each.check.limit)) {
+            entry.counters.refused.inc();
+        }
+        if let Some(first) = refusing.first() {
+            let key = checks.iter().zip(keyed).find(|(check, _)| std::ptr::eq(*check, first.check));
+            self.log_refusal(first, key.map_or("", |(_, keyed)| keyed.key.short()), now);
+        }
+        Ruling::Refuse(Box::new(refusal::limited(&refusing)))
+    }
+
+    fn log_refusal(&self, refusing: &Refusing<'_>, key: &str, now: Instant) {
+        let (policy, limit, wait) = (&refusing.check.policy.id.name, &refusing.check.limit.name, refusing.wait());
+        match self.refusals.ask(now) {
+            Some(sample) => {
+                let left_out = sample.left_out;
+                tracing::info!(%policy, %limit, key, ?wait, left_out, "refused");
+            }
+            None => tracing::debug!(%policy, %limit, key, ?wait, "refused"),
+        }
+    }
+
+    fn store_failed(&self, table: &Table, checks: &[LimitCheck<'_>], error: &StoreError, now: Instant) -> Ruling {
+        for entry in checks.iter().filter_map(|check| table.entry(check.limit)) {
+            entry.counters.store_failed.inc();
+        }
+        let denied = checks.iter().any(|check| check.policy.on_store_failure == OnStoreFailure::Deny);
+        if let Some(sample) = self.failures.ask(now) {
+            // what opened the breaker says more than that it is open
+            let (store, left_out) = (self.store.status().as_str(), sample.left_out);
+            let requests = if denied { "are answered 503" } else { "pass uncounted" };
+            tracing::warn!(store, %error, left_out, "the store did not decide, requests {requests}");
+        }
+        if denied { Ruling::Refuse(Box::new(refusal::store_failed())) } else { Ruling::Admit(LimitHeaders::none()) }
+    }
+}
+
+impl Gate for Enforcer {
+    async fn rule(&self, request: &Parts, peer: IpAddr) -> Ruling {
+        self.decide(request, peer).await
+    }
+}
+
+fn admit(table: &Table, checks: &[LimitCheck<'_>], decision: &Decision) -> Ruling {
+    for entry in checks.iter().filter_map(|check| table.entry(check.limit)) {
+        entry.counters.admitted.inc();
+    }
+    Ruling::Admit(numbers::tightest(checks, &decision.outcomes).map(LimitHeaders::new).unwrap_or_default())
+}

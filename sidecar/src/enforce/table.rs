@@ -1,0 +1,62 @@
+//! The policies in force, with what each decision needs at hand: where a limit's counts lie and what counts it.
+use crate::metrics::{LimitCounters, Metrics};
+use crate::reload::known::Running;
+use std::collections::HashMap;
+use std::ptr;
+use weir_policy::{Policy, PolicyLimit, RouteTable};
+use weir_store::Namespace;
+
+/// One generation of everything. It is never changed, only replaced.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// What a request is held against.
+    pub routes: RouteTable,
+    /// By the limit's address, which stays as long as `routes` holds its policy.
+    limits: HashMap<usize, LimitEntry>,
+}
+
+/// What belongs to one limit besides its rules.
+#[derive(Debug)]
+pub struct LimitEntry {
+    /// The namespace its counts lie under.
+    pub namespace: Namespace,
+    /// Its metrics.
+    pub counters: LimitCounters,
+}
+
+impl Table {
+    /// A table of these policies; their metrics appear.
+    #[must_use]
+    pub fn new(policies: Vec<Running>, metrics: &Metrics) -> Self {
+        let mut limits = HashMap::new();
+        for Running { policy, namespace } in &policies {
+            let label = label(policy);
+            for limit in &policy.limits {
+                let counters = metrics.limit(&label, &limit.name);
+                limits.insert(ptr::from_ref(limit).addr(), LimitEntry { namespace: namespace.clone(), counters });
+            }
+        }
+        let routes = RouteTable::new(policies.into_iter().map(|running| running.policy).collect());
+        Self { routes, limits }
+    }
+
+    /// What belongs to a limit that `routes` has given out.
+    #[must_use]
+    pub fn entry(&self, limit: &PolicyLimit) -> Option<&LimitEntry> {
+        self.limits.get(&ptr::from_ref(limit).addr())
+    }
+
+    /// The names of all limits as metrics know them: policy and limit.
+    pub fn names(&self) -> impl Iterator<Item = (String, &str)> {
+        self.routes.policies().iter().flat_map(|policy| {
+            let label = label(policy);
+            policy.limits.iter().map(move |limit| (label.clone(), limit.name.as_str()))
+        })
+    }
+}
+
+/// A policy's name in metrics.
+#[must_use]
+pub fn label(policy: &Policy) -> String {
+    format!("{}/{}", policy.id.namespace, policy.id.name)
+}
