@@ -85,7 +85,7 @@ impl Source {
         if let Some(path) = password {
             endpoint.password = Some(required_text(path)?);
         }
-        let ca = ca.map(|path| required(path)).transpose()?;
+        let ca = ca.map(required).transpose()?;
         Ok(Some(Target { endpoint, ca, install_key: InstallKey::ZEROS }))
     }
 

@@ -10,8 +10,8 @@ use weir_limiter::{Batch, Check, Decision};
 use crate::key::StateKey;
 use crate::reason::{Reason, StoreError};
 
-/// Distinct keys in one call: about a millisecond of Redis's time.
-const KEYS_IN_A_CALL: usize = 2000;
+/// Checks in one call, so that it takes no more than some milliseconds of Redis's time.
+const CHECKS_IN_A_CALL: usize = Batch::MAX_KEYS;
 
 /// One thing to ask Redis.
 pub(crate) enum Job {
@@ -28,7 +28,8 @@ pub(crate) struct Request {
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// Requests that go out as one call.
+/// Requests that go out as one call; used again for the next one.
+#[derive(Default)]
 pub(crate) struct Group {
     batch: Batch,
     replies: Vec<Reply<Decision>>,
@@ -49,21 +50,25 @@ impl Job {
 // === impl Group ===
 
 impl Group {
-    /// Takes from the front of the queue what fits into one call, and drops what nobody awaits any more.
-    pub(crate) fn take(queue: &mut VecDeque<Request>, now: Instant) -> Option<Self> {
-        let mut group = Self { batch: Batch::new(), replies: Vec::with_capacity(queue.len()) };
+    /// Takes from the front of the queue what fits into one call, and drops what nobody awaits any more. Tells
+    /// whether there is anything to ask.
+    pub(crate) fn fill(&mut self, queue: &mut VecDeque<Request>, now: Instant) -> bool {
+        self.batch.clear();
+        self.replies.clear();
+        let mut checks = 0;
         while let Some(request) = queue.pop_front() {
             if request.deadline <= now || request.reply.is_closed() {
                 continue;
             }
-            if !group.replies.is_empty() && group.batch.distinct_keys() + request.checks.len() > KEYS_IN_A_CALL {
+            checks += request.checks.len();
+            if checks > CHECKS_IN_A_CALL && !self.replies.is_empty() {
                 queue.push_front(request);
                 break;
             }
-            group.batch.push(&request.checks);
-            group.replies.push(request.reply);
+            self.batch.push(&request.checks);
+            self.replies.push(request.reply);
         }
-        (!group.replies.is_empty()).then_some(group)
+        !self.replies.is_empty()
     }
 
     /// How many decisions the call carries.
@@ -74,12 +79,18 @@ impl Group {
     /// The call.
     pub(crate) fn command(&self, script: &str) -> Cmd {
         let mut command = cmd("EVALSHA");
-        command.arg(script).arg(self.batch.distinct_keys()).arg(self.batch.keys()).arg(self.batch.args());
+        command.arg(script).arg(self.batch.distinct_keys());
+        for key in self.batch.keys() {
+            command.arg(key);
+        }
+        for arg in self.batch.args() {
+            command.arg(arg);
+        }
         command
     }
 
     /// Hands out what the call answered.
-    pub(crate) fn settle(self, answer: Result<Value, StoreError>) -> Result<(), StoreError> {
+    pub(crate) fn settle(&mut self, answer: Result<Value, StoreError>) -> Result<(), StoreError> {
         let decisions = answer.and_then(|value| match value {
             Value::BulkString(reply) => self
                 .batch
@@ -89,13 +100,13 @@ impl Group {
         });
         match decisions {
             Ok(decisions) => {
-                for (reply, decision) in self.replies.into_iter().zip(decisions) {
+                for (reply, decision) in self.replies.drain(..).zip(decisions) {
                     let _ = reply.send(Ok(decision));
                 }
                 Ok(())
             }
             Err(error) => {
-                for reply in self.replies {
+                for reply in self.replies.drain(..) {
                     let _ = reply.send(Err(error.clone()));
                 }
                 Err(error)
@@ -103,3 +114,6 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ mod reason;
 mod redis_store;
 mod store;
 mod tls;
+mod waits;
 mod worker;
 
 pub use address::InvalidStore;
@@ -31,3 +32,4 @@ pub use observer::Observer;
 pub use reason::{Reason, StoreError};
 pub use redis_store::RedisStore;
 pub use store::Store;
+pub use waits::Waits;

@@ -9,8 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use weir_limiter::model::{self, State};
-use weir_limiter::{Check, Decision, Limit, Timestamp};
+use weir_limiter::{Check, Decision, Limit, State, Timestamp, decide, decide_shared};
 
 use crate::key::StateKey;
 
@@ -49,6 +48,16 @@ struct Held {
     expires: Timestamp,
 }
 
+/// The keys of one request, each once, and the shards to lock for them.
+struct Keys {
+    /// Of each check, the place of its key in `distinct`.
+    slots: Vec<usize>,
+    /// Each key, and the place of its shard in `shards`.
+    distinct: Vec<(StateKey, usize)>,
+    /// In the order of locking, each once.
+    shards: Vec<usize>,
+}
+
 // === impl MemoryStore ===
 
 impl MemoryStore {
@@ -66,32 +75,35 @@ impl MemoryStore {
     }
 
     /// Decides one request at the instant `now`: every check passes and all are charged, or none is.
-    ///
-    /// The keys of one request must differ from each other.
     #[must_use]
     pub fn decide(&self, now: Timestamp, checks: &[Check<StateKey>]) -> Decision {
-        let inner = &*self.inner;
-        let places: Vec<usize> = checks.iter().map(|check| inner.place(&check.key)).collect();
-        let mut order = places.clone();
-        order.sort_unstable();
-        order.dedup();
-        let mut locked: Vec<MutexGuard<'_, Shard>> = order.iter().map(|place| lock(&inner.shards[*place])).collect();
-        // every place is in the order
-        let index = |place: &usize| order.binary_search(place).unwrap_or_default();
-
+        if let [check] = checks {
+            return self.decide_one(now, check);
+        }
+        let keys = Keys::of(checks, &self.inner);
+        let mut locked: Vec<MutexGuard<'_, Shard>> =
+            keys.shards.iter().map(|place| lock(&self.inner.shards[*place])).collect();
         let limits: Vec<(Limit, u64)> = checks.iter().map(|check| (check.limit, check.cost)).collect();
-        let held = |(check, place): (&Check<StateKey>, &usize)| {
-            locked[index(place)].states.get(&check.key).map(|held| held.state.clone())
-        };
-        let mut states: Vec<Option<State>> = checks.iter().zip(&places).map(held).collect();
-        let decision = model::decide(now, &limits, &mut states);
-        if decision.admitted {
-            for ((check, place), state) in checks.iter().zip(&places).zip(states) {
-                if let Some(state) = state {
-                    let expires = state.expires(&check.limit);
-                    self.keep(&mut locked[index(place)], check.key, Held { state, expires }, now);
-                }
+        let held = |(key, guard): &(StateKey, usize)| locked[*guard].states.get(key).map(|held| held.state);
+        let before: Vec<Option<State>> = keys.distinct.iter().map(held).collect();
+        let mut states = before.clone();
+        let decision = decide_shared(now, &limits, &keys.slots, &mut states);
+        for (check, slot) in checks.iter().zip(&keys.slots) {
+            let (key, guard) = keys.distinct[*slot];
+            if states[*slot] != before[*slot] {
+                self.keep(&mut locked[guard], key, states[*slot], &check.limit, now);
             }
+        }
+        decision
+    }
+
+    fn decide_one(&self, now: Timestamp, check: &Check<StateKey>) -> Decision {
+        let mut shard = lock(&self.inner.shards[self.inner.place(&check.key)]);
+        let before = shard.states.get(&check.key).map(|held| held.state);
+        let mut state = [before];
+        let decision = decide(now, &[(check.limit, check.cost)], &mut state);
+        if state[0] != before {
+            self.keep(&mut shard, check.key, state[0], &check.limit, now);
         }
         decision
     }
@@ -108,7 +120,9 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    fn keep(&self, shard: &mut Shard, key: StateKey, held: Held, now: Timestamp) {
+    fn keep(&self, shard: &mut Shard, key: StateKey, state: Option<State>, limit: &Limit, now: Timestamp) {
+        // a decision changes states and makes new ones, and removes none
+        let Some(state) = state else { return };
         let bound = self.inner.bound;
         if shard.states.len() >= shard.sweep_at.min(bound)
             && !shard.states.contains_key(&key)
@@ -117,7 +131,7 @@ impl MemoryStore {
         {
             tracing::warn!(bound = bound * SHARDS, "the memory store is full: states that end soonest are forgotten");
         }
-        shard.states.insert(key, held);
+        shard.states.insert(key, Held { state, expires: state.expires(limit) });
     }
 }
 
@@ -125,6 +139,29 @@ impl Default for MemoryStore {
     /// Holds up to 2^20 states.
     fn default() -> Self {
         Self::with_bound(STATES)
+    }
+}
+
+// === impl Keys ===
+
+impl Keys {
+    fn of(checks: &[Check<StateKey>], inner: &Inner) -> Self {
+        let mut places: Vec<(StateKey, usize)> = Vec::with_capacity(checks.len());
+        let slots = checks.iter().map(|check| {
+            // a request has few checks: looking through them is quicker than a map
+            places.iter().position(|(key, _)| *key == check.key).unwrap_or_else(|| {
+                places.push((check.key, inner.place(&check.key)));
+                places.len() - 1
+            })
+        });
+        let slots = slots.collect();
+        let mut shards: Vec<usize> = places.iter().map(|(_, place)| *place).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        // every place is among the shards
+        let guard = |place: usize| shards.binary_search(&place).unwrap_or_default();
+        let distinct = places.into_iter().map(|(key, place)| (key, guard(place))).collect();
+        Self { slots, distinct, shards }
     }
 }
 
@@ -165,3 +202,6 @@ impl Shard {
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,7 +121,13 @@ impl Reason {
         Self::of_code(code).unwrap_or_else(|| {
             let words = text.split(|c: char| c.is_whitespace() || c == ':' || c == '\'');
             let codes = words.filter_map(|word| word.strip_prefix('-').or_else(|| word.strip_prefix("@-")));
-            codes.filter_map(Self::of_code).next().unwrap_or(Self::Server)
+            let inside = codes.filter_map(Self::of_code).next();
+            // Redis 7 has no code for what a script's user may not do
+            inside.unwrap_or(if text.starts_with("The user executing the script can't") {
+                Self::Noperm
+            } else {
+                Self::Server
+            })
         })
     }
 
@@ -214,6 +220,9 @@ mod tests {
         assert_eq!(Reason::of_server_error("ERR", old), Reason::Readonly);
         let glued = "Error running script (call to f_1): @user_script:1: -OOM command not allowed when used memory";
         assert_eq!(Reason::of_server_error("ERR", glued), Reason::Oom);
+        let rights =
+            "The user executing the script can't run this command or subcommand script: 685c, on @user_script:54.";
+        assert_eq!(Reason::of_server_error("ERR", rights), Reason::Noperm);
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::job::{Job, Request};
 use crate::key::{InstallKey, Namespace, StateKey};
 use crate::observer::Observer;
 use crate::reason::{Reason, StoreError};
-use crate::worker::{CALL, Worker};
+use crate::waits::Waits;
+use crate::worker::Worker;
 
 /// Decisions that may wait at once; beyond it they fail as `overloaded`. At the 50 ms that each may wait, this
 /// is more than Redis decides.
@@ -29,6 +30,7 @@ const WAITING: usize = 16_384;
 pub struct RedisStore {
     jobs: mpsc::Sender<Job>,
     gate: Arc<Gate>,
+    waits: Waits,
 }
 
 impl RedisStore {
@@ -36,6 +38,7 @@ impl RedisStore {
         endpoint: Option<Endpoint>,
         credentials: Credentials,
         observer: Arc<dyn Observer>,
+        waits: Waits,
     ) -> Result<Self, InvalidStore> {
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|_| InvalidStore::new("store", "must be opened inside a tokio runtime"))?;
@@ -44,16 +47,16 @@ impl RedisStore {
         let install_key = source.read().ok().flatten().map_or(InstallKey::ZEROS, |target| target.install_key);
         let gate = Arc::new(Gate::new(install_key));
         let (jobs, inbox) = mpsc::channel(WAITING);
-        let worker = Worker::new(inbox, source, Arc::clone(&gate), observer, weir_limiter::decide_script());
+        let worker = Worker::new(inbox, source, Arc::clone(&gate), observer, waits, weir_limiter::decide_script());
         runtime.spawn(worker.run());
-        Ok(Self { jobs, gate })
+        Ok(Self { jobs, gate, waits })
     }
 
     pub(crate) async fn decide(&self, checks: &[Check<StateKey>]) -> Result<Decision, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let deadline = clock::monotonic() + CALL;
+        let deadline = clock::monotonic() + self.waits.call;
         self.send(Job::Decide(Request { checks: checks.to_vec(), deadline, reply }))?;
-        bounded(answer).await
+        self.bounded(answer).await
     }
 
     pub(crate) async fn ping(&self) -> Result<(), StoreError> {
@@ -67,10 +70,10 @@ impl RedisStore {
         self.ask(command).await.map(drop)
     }
 
-    pub(crate) async fn heartbeats(
+    pub(crate) async fn heartbeats<U: AsRef<str>>(
         &self,
         namespace: &Namespace,
-        pod_uids: &[impl AsRef<str>],
+        pod_uids: &[U],
     ) -> Result<Vec<Heartbeat>, StoreError> {
         if pod_uids.is_empty() {
             return Ok(Vec::new());
@@ -104,7 +107,7 @@ impl RedisStore {
     async fn ask(&self, command: Cmd) -> Result<Value, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(Job::Command { command, reply })?;
-        bounded(answer).await
+        self.bounded(answer).await
     }
 
     fn send(&self, job: Job) -> Result<(), StoreError> {
@@ -113,18 +116,22 @@ impl RedisStore {
         }
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Reason::Overloaded.into(),
-            mpsc::error::TrySendError::Closed(_) => StoreError::new(Reason::Unreachable, "the store has ended"),
+            mpsc::error::TrySendError::Closed(_) => ended(),
         })
+    }
+
+    /// Waits as long as a caller may wait, whatever the worker does.
+    async fn bounded<T>(&self, answer: oneshot::Receiver<Result<T, StoreError>>) -> Result<T, StoreError> {
+        match timeout(self.waits.call, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(ended()),
+            Err(_) => Err(Reason::Timeout.into()),
+        }
     }
 }
 
-/// Waits as long as a caller may wait, whatever the worker does.
-async fn bounded<T>(answer: oneshot::Receiver<Result<T, StoreError>>) -> Result<T, StoreError> {
-    match timeout(CALL, answer).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => Err(StoreError::new(Reason::Unreachable, "the store has ended")),
-        Err(_) => Err(Reason::Timeout.into()),
-    }
+fn ended() -> StoreError {
+    StoreError::new(Reason::Unreachable, "the store has ended")
 }
 
 /// The folder of a mounted Secret, as the command line names it.

@@ -15,6 +15,7 @@ use crate::memory::MemoryStore;
 use crate::observer::Observer;
 use crate::reason::StoreError;
 use crate::redis_store::RedisStore;
+use crate::waits::Waits;
 
 /// Where limits are counted. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -38,14 +39,27 @@ impl Store {
         credentials: impl Into<Credentials>,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, InvalidStore> {
+        Self::open_with(url, credentials, observer, Waits::default())
+    }
+
+    /// As [`Store::open`], with other bounds on waiting.
+    ///
+    /// # Errors
+    /// As for [`Store::open`].
+    pub fn open_with(
+        url: Option<&str>,
+        credentials: impl Into<Credentials>,
+        observer: Arc<dyn Observer>,
+        waits: Waits,
+    ) -> Result<Self, InvalidStore> {
         let credentials = credentials.into();
         let address = url.map(|url| Address::parse("--store", url)).transpose()?;
         match (address, &credentials) {
             (Some(Address::Memory), _) => Ok(Self::Memory(MemoryStore::default())),
             (Some(Address::Redis(endpoint)), _) => {
-                Ok(Self::Redis(RedisStore::open(Some(endpoint), credentials, observer)?))
+                Ok(Self::Redis(RedisStore::open(Some(endpoint), credentials, observer, waits)?))
             }
-            (None, Credentials::Folder(_)) => Ok(Self::Redis(RedisStore::open(None, credentials, observer)?)),
+            (None, Credentials::Folder(_)) => Ok(Self::Redis(RedisStore::open(None, credentials, observer, waits)?)),
             (None, Credentials::None) => Ok(Self::Memory(MemoryStore::default())),
             (None, Credentials::Files { .. }) => {
                 Err(InvalidStore::new("--store", "must be given with a password file or a CA file"))
@@ -129,10 +143,10 @@ impl Store {
     ///
     /// # Errors
     /// The store did not answer.
-    pub async fn heartbeats(
+    pub async fn heartbeats<U: AsRef<str>>(
         &self,
         namespace: &Namespace,
-        pod_uids: &[impl AsRef<str>],
+        pod_uids: &[U],
     ) -> Result<Vec<Heartbeat>, StoreError> {
         match self {
             Self::Memory(_) => Ok(Vec::new()),

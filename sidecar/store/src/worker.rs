@@ -21,13 +21,12 @@ use crate::gate::{Gate, StoreStatus};
 use crate::job::{Group, Job, Reply, Request};
 use crate::observer::Observer;
 use crate::reason::{Reason, StoreError};
+use crate::waits::Waits;
 
-/// The bound on a decision, and on any other call.
-pub(crate) const CALL: Duration = Duration::from_millis(50);
-/// The bound on a probe: name, TCP, TLS, AUTH and PING together.
-const CONNECT: Duration = Duration::from_millis(500);
 /// How often the credentials are looked at, and how long to wait while there is nothing to connect to.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often in one call the script is loaded: more than once if it is flushed again at once.
+const LOADS: usize = 3;
 /// Jobs taken from the channel at a time.
 const AT_ONCE: usize = 4096;
 
@@ -37,6 +36,7 @@ pub(crate) struct Worker {
     source: Source,
     gate: Arc<Gate>,
     observer: Arc<dyn Observer>,
+    waits: Waits,
     breaker: Breaker,
     script: Script,
     script_text: &'static str,
@@ -45,6 +45,7 @@ pub(crate) struct Worker {
     /// Other commands that wait, before decisions since they are few.
     commands: VecDeque<(Cmd, Reply<Value>)>,
     taken: Vec<Job>,
+    group: Group,
     chance: RandomState,
 }
 
@@ -57,6 +58,7 @@ impl Worker {
         source: Source,
         gate: Arc<Gate>,
         observer: Arc<dyn Observer>,
+        waits: Waits,
         script_text: &'static str,
     ) -> Self {
         Self {
@@ -64,12 +66,14 @@ impl Worker {
             source,
             gate,
             observer,
+            waits,
             breaker: Breaker::new(),
             script: Script::new(script_text),
             script_text,
             waiting: VecDeque::new(),
             commands: VecDeque::new(),
             taken: Vec::new(),
+            group: Group::default(),
             chance: RandomState::new(),
         }
     }
@@ -126,7 +130,7 @@ impl Worker {
     /// one had to be given up, all are refused at once.
     async fn attempt(&mut self, target: &Target) -> Result<Result<Connection, StoreError>, Abandoned> {
         let late = StoreError::new(Reason::Timeout, format!("{}: no connection in time", target.endpoint));
-        let mut attempt = std::pin::pin!(timeout(CONNECT, Connection::open(target)));
+        let mut attempt = std::pin::pin!(timeout(self.waits.connect, Connection::open(target)));
         loop {
             let deadline = self.waiting.front().map(|request| request.deadline);
             let give_up = async {
@@ -214,9 +218,9 @@ impl Worker {
                     return Ok(());
                 }
             }
-            if let Some(group) = Group::take(&mut self.waiting, clock::monotonic()) {
-                let answer = self.evaluate(&mut connection, &group).await;
-                let failed = group.settle(answer).err();
+            if self.group.fill(&mut self.waiting, clock::monotonic()) {
+                let answer = self.evaluate(&mut connection).await;
+                let failed = self.group.settle(answer).err();
                 if self.broken(failed, &mut connection, &mut proven) {
                     return Ok(());
                 }
@@ -231,19 +235,21 @@ impl Worker {
         }
     }
 
-    /// The script's answer. NOSCRIPT proves that it did not run: loaded once, sent once more.
-    async fn evaluate(&self, connection: &mut Connection, group: &Group) -> Result<Value, StoreError> {
-        let command = group.command(self.script.get_hash());
+    /// The script's answer. NOSCRIPT proves that it did not run, so it is loaded and sent again.
+    async fn evaluate(&self, connection: &mut Connection) -> Result<Value, StoreError> {
+        let command = self.group.command(self.script.get_hash());
         let call = async {
-            match connection.ask(&command).await {
-                Err(error) if error.kind() == Reason::Noscript => {
-                    connection.ask(cmd("SCRIPT").arg("LOAD").arg(self.script_text)).await?;
-                    connection.ask(&command).await
+            for _ in 0..LOADS {
+                match connection.ask(&command).await {
+                    Err(error) if error.kind() == Reason::Noscript => {
+                        connection.ask(cmd("SCRIPT").arg("LOAD").arg(self.script_text)).await?;
+                    }
+                    answer => return answer,
                 }
-                answer => answer,
             }
+            connection.ask(&command).await
         };
-        self.bounded(call, group.len()).await
+        self.bounded(call, self.group.len()).await
     }
 
     async fn call(&self, connection: &mut Connection, command: &Cmd, decisions: usize) -> Result<Value, StoreError> {
@@ -256,7 +262,7 @@ impl Worker {
         decisions: usize,
     ) -> Result<Value, StoreError> {
         let start = clock::monotonic();
-        let answer = timeout(CALL, call).await.unwrap_or_else(|_| Err(Reason::Timeout.into()));
+        let answer = timeout(self.waits.call, call).await.unwrap_or_else(|_| Err(Reason::Timeout.into()));
         let took = clock::monotonic().saturating_duration_since(start);
         self.observer.call(decisions, took, answer.as_ref().err().map(StoreError::kind));
         answer

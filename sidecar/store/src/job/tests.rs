@@ -1,0 +1,63 @@
+use std::time::Duration;
+
+use weir_limiter::{Limit, Quota};
+
+use super::*;
+use crate::key::{InstallKey, Namespace};
+
+type Answer = oneshot::Receiver<Result<Decision, StoreError>>;
+
+fn request(identities: &[u64], deadline: Instant) -> (Request, Answer) {
+    let namespace = Namespace::new("shop").unwrap();
+    let limit = Limit::fixed_window(Quota::new(1, Duration::from_secs(1)).unwrap());
+    let key = |identity: &u64| StateKey::new(&InstallKey::ZEROS, &namespace, &identity.to_le_bytes());
+    let checks = identities.iter().map(|identity| Check { key: key(identity), limit, cost: 1 }).collect();
+    let (reply, answer) = oneshot::channel();
+    (Request { checks, deadline, reply }, answer)
+}
+
+#[test]
+fn a_call_carries_at_most_2000_checks_and_the_rest_waits_in_order() {
+    let now = Instant::now();
+    let requests = (0..1500).map(|number| request(&[2 * number, 2 * number + 1], now + Duration::from_secs(1)));
+    let (mut queue, answers): (VecDeque<_>, Vec<_>) = requests.unzip();
+    let mut group = Group::default();
+    let mut calls = Vec::new();
+    while group.fill(&mut queue, now) {
+        calls.push((group.len(), group.batch.distinct_keys()));
+    }
+    assert_eq!(calls, [(1000, 2000), (500, 1000)]);
+    drop(answers);
+}
+
+#[test]
+fn requests_for_one_key_are_one_call_with_one_key() {
+    let now = Instant::now();
+    let requests = (0..2000).map(|_| request(&[7], now + Duration::from_secs(1)));
+    let (mut queue, answers): (VecDeque<_>, Vec<_>) = requests.unzip();
+    let mut group = Group::default();
+    assert!(group.fill(&mut queue, now));
+    assert_eq!((group.len(), group.batch.distinct_keys()), (2000, 1));
+    drop(answers);
+}
+
+#[test]
+fn what_nobody_awaits_any_more_is_not_sent() {
+    let now = Instant::now();
+    let (late, _answer) = request(&[1], now);
+    let (left, answer) = request(&[2], now + Duration::from_secs(1));
+    drop(answer);
+    assert!(!Group::default().fill(&mut VecDeque::from([late, left]), now));
+}
+
+#[test]
+fn an_answer_that_is_no_reply_of_the_script_is_an_error_for_each() {
+    let now = Instant::now();
+    for wrong in [Value::Okay, Value::BulkString(b"nonsense".to_vec())] {
+        let (request, mut answer) = request(&[1], now + Duration::from_secs(1));
+        let mut group = Group::default();
+        group.fill(&mut VecDeque::from([request]), now);
+        assert_eq!(group.settle(Ok(wrong)).unwrap_err().kind(), Reason::Protocol);
+        assert_eq!(answer.try_recv().unwrap().unwrap_err().kind(), Reason::Protocol);
+    }
+}

@@ -1,0 +1,78 @@
+use std::time::Duration;
+
+use weir_limiter::{Quota, Verdict};
+
+use super::*;
+use crate::key::{InstallKey, Namespace};
+
+fn window(requests: u64, period: Duration) -> Limit {
+    Limit::fixed_window(Quota::new(requests, period).unwrap())
+}
+
+fn check(identity: u64, limit: Limit) -> Check<StateKey> {
+    let namespace = Namespace::new("shop").unwrap();
+    Check { key: StateKey::new(&InstallKey::ZEROS, &namespace, &identity.to_le_bytes()), limit, cost: 1 }
+}
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_refused_request_passes_exactly_at_its_wait_and_not_before() {
+    let store = MemoryStore::default();
+    let limit = [check(1, window(1, MINUTE))];
+    assert!(store.decide(at(630), &limit).admitted);
+    let Verdict::Wait(wait) = store.decide(at(631), &limit).outcomes[0].verdict else { panic!() };
+    let then = at(631).as_micros() + u64::try_from(wait.as_micros()).unwrap();
+    assert!(!store.decide(Timestamp::from_micros(then - 1), &limit).admitted);
+    assert!(store.decide(Timestamp::from_micros(then), &limit).admitted);
+}
+
+#[test]
+fn dead_states_are_swept_out_as_others_come() {
+    let store = MemoryStore::default();
+    for second in 0..200_u64 {
+        for caller in 0..100 {
+            // each lives for a second at most
+            let _ = store.decide(at(second), &[check(second * 100 + caller, window(1, Duration::from_secs(1)))]);
+        }
+    }
+    assert!(store.len() <= SHARDS * SMALL + 200, "{}", store.len());
+}
+
+#[test]
+fn the_bound_holds_and_those_that_end_soonest_go_first() {
+    let store = MemoryStore::with_bound(64 * 80);
+    let lasting: Vec<_> = (0..1000).map(|caller| check(caller, window(5, Duration::from_secs(3600)))).collect();
+    for check in &lasting {
+        assert!(store.decide(at(0), std::slice::from_ref(check)).admitted);
+    }
+    for caller in 10_000..60_000 {
+        let _ = store.decide(at(1), &[check(caller, window(5, MINUTE))]);
+        assert!(caller % 1000 > 0 || store.len() <= 64 * 80, "{}", store.len());
+    }
+    let kept = lasting.iter().filter(|check| store.decide(at(2), &[(*check).clone()]).outcomes[0].remaining == 3);
+    assert_eq!(kept.count(), 1000);
+}
+
+#[test]
+fn a_refused_request_and_a_read_add_no_state() {
+    let store = MemoryStore::default();
+    let none = [check(1, window(5, MINUTE)), check(2, window(0, MINUTE))];
+    assert!(!store.decide(at(1), &none).admitted);
+    let read = Check { cost: 0, ..check(3, window(5, MINUTE)) };
+    assert_eq!(store.decide(at(1), &[read]).outcomes[0].remaining, 5);
+    assert!(store.is_empty());
+}
+
+#[test]
+fn checks_on_one_key_in_one_request_add_up() {
+    let store = MemoryStore::default();
+    let twice = [check(1, window(3, MINUTE)), check(1, window(3, MINUTE))];
+    assert!(store.decide(at(1), &twice).admitted);
+    assert!(!store.decide(at(1), &twice).admitted);
+    assert!(store.decide(at(1), &twice[..1]).admitted);
+}

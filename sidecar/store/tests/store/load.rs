@@ -1,0 +1,84 @@
+//! Redis under load: many tasks, several stores, scripts flushed.
+
+use weir_store::StateKey;
+
+use crate::server::Server;
+use crate::subject::{bucket, check, patient, shop, window};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_tasks_on_several_stores_admit_exactly_the_limit() {
+    let server = Server::start();
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let store = patient(&server.url());
+        for _ in 0..16 {
+            let store = store.clone();
+            callers.spawn(async move {
+                let mut admitted = 0;
+                for _ in 0..50 {
+                    let checks = [check("bucket", bucket(1234)), check("window", window(2000))];
+                    admitted += u32::from(store.decide(&checks).await.unwrap().admitted);
+                }
+                admitted
+            });
+        }
+    }
+    assert_eq!(callers.join_all().await.iter().sum::<u32>(), 1234);
+    server.assert_every_key_has_a_ttl();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scripts_flushed_under_load_are_not_noticed() {
+    let server = Server::start();
+    let store = patient(&server.url());
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let store = store.clone();
+        callers.spawn(async move {
+            let mut admitted = 0;
+            for _ in 0..200 {
+                admitted += u32::from(store.decide(&[check("a", window(1000))]).await.unwrap().admitted);
+            }
+            admitted
+        });
+    }
+    let flushed = tokio::task::spawn_blocking(move || {
+        for _ in 0..20 {
+            let _: () = server.ask(&["SCRIPT", "FLUSH"]);
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        server
+    });
+    assert_eq!(callers.join_all().await.iter().sum::<u32>(), 1000);
+    drop(flushed.await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_keys_at_once_than_a_call_takes_are_all_decided() {
+    let server = Server::start();
+    let store = patient(&server.url());
+    let mut callers = tokio::task::JoinSet::new();
+    for caller in 0..6000 {
+        let store = store.clone();
+        callers.spawn(async move { store.decide(&[check(&caller.to_string(), window(1))]).await.unwrap().admitted });
+    }
+    assert!(callers.join_all().await.into_iter().all(|admitted| admitted));
+    assert_eq!(server.ask::<usize>(&["DBSIZE"]), 6000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_with_the_namespace_s_rights_only_is_enough() {
+    let server = Server::start();
+    let rules = "on >secret resetkeys ~weir:{shop}:* -@all +auth +ping +evalsha +script|load +time +mget +psetex \
+                 +set";
+    let words: Vec<&str> = ["ACL", "SETUSER", "shop"].into_iter().chain(rules.split_whitespace()).collect();
+    let _: () = server.ask(&words);
+    let store = patient(&format!("redis://shop:secret@127.0.0.1:{}", server.port()));
+    assert!(store.decide(&[check("a", window(1)), check("b", bucket(1))]).await.unwrap().admitted);
+    store.report(&shop(), &weir_store::Heartbeat::new("pod", "id", "connected")).await.unwrap();
+    assert_eq!(store.heartbeats(&shop(), &["pod"]).await.unwrap().len(), 1);
+    let other = weir_store::Namespace::new("other").unwrap();
+    let foreign = StateKey::new(&weir_store::InstallKey::ZEROS, &other, b"a");
+    let refused = store.decide(&[weir_limiter::Check { key: foreign, limit: window(1), cost: 1 }]).await;
+    assert_eq!(refused.unwrap_err().reason(), "noperm");
+}
