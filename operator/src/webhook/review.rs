@@ -21,6 +21,9 @@ pub(super) struct Request {
     pub(super) kind: Kind,
     #[serde(default)]
     pub(super) object: Value,
+    /// What an UPDATE replaces.
+    #[serde(default, rename = "oldObject")]
+    pub(super) old_object: Value,
 }
 
 #[derive(Debug, Deserialize)]
