@@ -22,11 +22,20 @@ pub(crate) mod text {
     pub(crate) const PATH: &str = "must start with / and hold no ?, #, space or control character, such as /api";
 }
 
+// The forms as regular expressions, for CEL; compile reads the same by hand, and the tests hold the two together.
+const LIMIT_NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+const METHOD: &str = "^[A-Za-z][A-Za-z-]*$";
 const PERIOD: &str = "^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?([0-9]{1,11}ms)?([0-9]{1,14}us)?$";
 
 /// One CEL rule with the message shown when it does not hold.
 fn rule(rule: &str, message: &str) -> Value {
     json!({"rule": rule, "message": message})
+}
+
+/// The CEL rule that a text is of a form, with the message shown when it is not.
+fn form(pattern: &str, message: &str) -> Value {
+    json!([rule(&format!("self.matches('{}')", pattern.replace('\'', "\\'")), message)])
 }
 
 /// Period: its form, then (only where the form is right, or `duration()` fails and takes the message along) its bounds.
@@ -38,7 +47,7 @@ pub(super) fn period() -> Value {
 
 /// A limit's name: a DNS label.
 pub(super) fn limit_name() -> Value {
-    json!([rule("self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')", text::LIMIT_NAME)])
+    form(LIMIT_NAME, text::LIMIT_NAME)
 }
 
 /// Only a bucket has a burst.
@@ -62,15 +71,67 @@ pub(super) fn path_match() -> Value {
 
 /// A header's name (RFC 9110 §5.1, token).
 pub(super) fn header_name() -> Value {
-    json!([rule("self.matches('^[A-Za-z0-9!#$%&\\'*+.^_`|~-]+$')", text::HEADER_NAME)])
+    form(HEADER_NAME, text::HEADER_NAME)
 }
 
 /// A method's name (RFC 9110 §9.1, token; letters and hyphens are all that is registered).
 pub(super) fn methods() -> Value {
-    json!([rule("self.all(m, m.matches('^[A-Za-z][A-Za-z-]*$'))", "each one must be a method name such as GET")])
+    json!([rule(&format!("self.all(m, m.matches('{METHOD}'))"), "each one must be a method name such as GET")])
 }
 
 /// A path as it is written in a policy.
 pub(super) fn path() -> Value {
     json!([rule("self.matches('^/[^?#\\\\s]*$')", text::PATH)])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{PolicyEntry, compile};
+
+    /// Texts of a form; the generator knows no anchors.
+    fn of_form(pattern: &str) -> impl Strategy<Value = String> {
+        proptest::string::string_regex(pattern.trim_start_matches('^').trim_end_matches('$')).unwrap()
+    }
+
+    /// What compile says of a spec with these texts in it.
+    fn faults(name: &str, header: &str, method: &str, period: &str) -> Option<String> {
+        let limit = json!({
+            "name": name, "match": {"methods": [method]}, "keys": [{"header": {"name": header}}],
+            "algorithm": "FixedWindow", "rate": {"requests": 1, "period": period},
+        });
+        let spec = json!({"limits": [limit]});
+        let entry = PolicyEntry { namespace: "n".into(), name: "p".into(), uid: String::new(), generation: 1, spec };
+        compile(&entry).err().map(|faults| faults.to_string())
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_api_server_lets_through_compile_lets_through(
+            name in of_form(&LIMIT_NAME.replace("]*[", "]{0,61}[")),
+            header in of_form(&HEADER_NAME.replace("]+", "]{1,20}")),
+            method in of_form(&METHOD.replace("]*", "]{0,31}")),
+        ) {
+            prop_assert_eq!(faults(&name, &header, &method, "1s"), None);
+        }
+
+        #[test]
+        fn a_period_of_the_form_is_read_and_only_its_bounds_can_be_wrong(period in of_form(PERIOD)) {
+            let found = faults("a", "x", "GET", &period).unwrap_or_default();
+            prop_assert!(period.is_empty() || !found.contains(text::PERIOD_FORM), "{:?}: {}", period, found);
+        }
+
+        #[test]
+        fn a_period_that_is_read_is_of_the_form(period in "[0-9]{0,2}[hmsu]{0,2}[0-9]{0,2}[hmsu]{0,2}") {
+            // each unit at most once and largest first, as the expression has it
+            let units: Vec<&str> = period.split(|c: char| c.is_ascii_digit()).filter(|unit| !unit.is_empty()).collect();
+            let known = ["h", "m", "s", "ms", "us"];
+            let places: Option<Vec<usize>> = units.iter().map(|u| known.iter().position(|k| k == u)).collect();
+            let ordered = places.is_some_and(|p| p.windows(2).all(|w| w[0] < w[1]));
+            let digits_first = period.starts_with(|c: char| c.is_ascii_digit()) && !period.ends_with(|c: char| c.is_ascii_digit());
+            prop_assert_eq!(crate::duration::parse(&period).is_some(), ordered && digits_first, "{:?}", period);
+        }
+    }
 }
