@@ -20,7 +20,7 @@ use super::{CertificateError, CertificateSettings, ServingCertificate};
 /// Owner of `caBundle` in the API server's books.
 const FIELD_MANAGER: &str = "weir-operator-ca-bundle";
 /// How often the leader looks whether somebody took the bundle out.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Pause after a failure.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -59,7 +59,7 @@ pub async fn apply_ca_bundle(
 }
 
 /// Keeps the served CA in both configurations for as long as it runs: at once, whenever another certificate is served, and
-/// every 30 s in case somebody took it out. The leader runs it, and drops it when it no longer leads.
+/// every 10 s in case somebody took it out. The leader runs it, and drops it when it no longer leads.
 pub async fn keep_ca_bundle(client: Client, settings: CertificateSettings, serving: Arc<ServingCertificate>) {
     let mut changes = serving.changes();
     loop {

@@ -23,7 +23,7 @@ pub(super) struct Plan {
     /// Captured ports of the application that speak TLS.
     pub(super) tls_ports: Vec<u16>,
     pub(super) x_forwarded_for: Option<ForwardedFor>,
-    /// Resources of weir-sidecar.
+    /// Resources of each injected container.
     pub(super) resources: Value,
 }
 
@@ -87,7 +87,7 @@ fn asked(pod: &Value, namespace: &NamespaceFacts, default: CaptureMode) -> Resul
         routes,
         tls_ports: captured.iter().filter(|port| port.tls).map(|port| port.number).collect(),
         x_forwarded_for,
-        resources: resources::sidecar(pod, &wishes)?,
+        resources: resources::injected(pod, &wishes)?,
     }))
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::decide::Plan;
 use super::names::{CAPTURE_PORT, PROGRAM, REDIRECT};
-use super::{Injector, resources, sidecar, volumes};
+use super::{Injector, sidecar, volumes};
 
 pub(super) fn container(injector: &Injector, plan: &Plan) -> Value {
     let ports: Vec<String> = plan.routes.ports().iter().map(u16::to_string).collect();
@@ -14,7 +14,7 @@ pub(super) fn container(injector: &Injector, plan: &Plan) -> Value {
         "image": injector.sidecar_image,
         "command": [PROGRAM],
         "args": ["redirect", "--ports", ports.join(","), "--to", CAPTURE_PORT.to_string()],
-        "resources": resources::redirect(),
+        "resources": plan.resources,
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]},

@@ -11,11 +11,11 @@ use super::quantity::Quantity;
 const CPU: [&str; 3] = ["20m", "1", "200m"];
 const MEMORY: [&str; 3] = ["32Mi", "256Mi", "96Mi"];
 
-/// Resources of weir-sidecar.
+/// Resources of weir-sidecar, and of weir-redirect: it ends before the sidecar begins, so the scheduler counts them once.
 ///
 /// # Errors
 /// When the wishes would take its class from a Guaranteed pod.
-pub(super) fn sidecar(pod: &Value, wishes: &Wishes) -> Result<Value, String> {
+pub(super) fn injected(pod: &Value, wishes: &Wishes) -> Result<Value, String> {
     let guaranteed = is_guaranteed(pod);
     let cpu = settle(&wishes.cpu, CPU, guaranteed, CPU_REQUEST, CPU_LIMIT)?;
     let memory = settle(&wishes.memory, MEMORY, guaranteed, MEMORY_REQUEST, MEMORY_LIMIT)?;
@@ -23,12 +23,6 @@ pub(super) fn sidecar(pod: &Value, wishes: &Wishes) -> Result<Value, String> {
         "requests": {"cpu": cpu.0, "memory": memory.0},
         "limits": {"cpu": cpu.1, "memory": memory.1},
     }))
-}
-
-/// Resources of weir-redirect, which runs for a moment. The scheduler counts the larger of init containers and the rest, so
-/// this costs nothing.
-pub(super) fn redirect() -> Value {
-    json!({"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "20m", "memory": "32Mi"}})
 }
 
 /// Request and limit of one resource, as text.

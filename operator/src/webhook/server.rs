@@ -24,8 +24,11 @@ use crate::clock;
 const LARGEST_BODY: usize = 8 << 20;
 /// Within the 3 s that the webhook configurations give: an answer that says why beats one that never comes.
 const ANSWERED_WITHIN: Duration = Duration::from_millis(2500);
-/// For the TLS handshake, and for the headers of a request.
+/// For the TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(3);
+/// An idle connection is closed after this. Longer than the 90 s after which the API server closes its own: were we first, a
+/// review could meet the closing connection and fail.
+const IDLE_WITHIN: Duration = Duration::from_secs(150);
 /// What is still under way when the server stops gets this long.
 const DRAINED_WITHIN: Duration = Duration::from_secs(5);
 /// Pause after the system refused a connection, such as for lack of file descriptors.
@@ -81,7 +84,7 @@ async fn connection(
         async move { Ok::<_, Infallible>(respond(request, &webhook).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE_WITHIN);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE_WITHIN);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256);
     let connection = builder.serve_connection(TokioIo::new(tls), service).into_owned();
     if let Err(error) = watcher.watch(connection).await {
