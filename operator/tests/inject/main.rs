@@ -106,6 +106,16 @@ fn no_golden_twin_is_left_without_its_fixture() {
 }
 
 #[test]
+fn the_patch_of_every_fixture_leads_to_its_twin() {
+    for fixture in fixtures() {
+        let (Outcome::Injected(pod) | Outcome::Skipped { pod, .. }) = fixture.inject(&fixture.pod) else { continue };
+        let mut patched = fixture.pod.clone();
+        json_patch::patch(&mut patched, &json_patch::diff(&fixture.pod, &pod)).unwrap();
+        assert_eq!(patched, pod, "{}", fixture.name);
+    }
+}
+
+#[test]
 fn injecting_twice_is_injecting_once() {
     for fixture in fixtures() {
         let once = fixture.inject(&fixture.pod);
