@@ -21,8 +21,7 @@ pub const ADMIN_LOCAL: &str = "127.0.0.1:15021";
     about = "Rate limits the HTTP requests of one application",
     long_about = "Stands in front of one application as a reverse proxy, admits or refuses each request by RateLimitPolicy \
                   documents, and counts in memory or, together with other sidecars, in Redis.",
-    after_help = "Try it without a cluster:\n  weir-sidecar run --policy crds/examples/quickstart.yaml --listen 127.0.0.1:8080 \
-                  --upstream 127.0.0.1:9000\n  curl -i http://127.0.0.1:8080/",
+    after_help = "Try it without a cluster:\n  weir-sidecar run --policy crds/examples/quickstart.yaml \\\n    --listen 127.0.0.1:8080 --upstream 127.0.0.1:9000\n  curl -i http://127.0.0.1:8080/",
     arg_required_else_help = true
 )]
 pub struct Cli {

@@ -16,9 +16,10 @@ use crate::reload::known::Running;
 use arc_swap::ArcSwap;
 use http::request::Parts;
 use numbers::Refusing;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use table::{LimitEntry, Table};
 use weir_limiter::{Check, Decision};
 use weir_policy::{LimitCheck, Lookup, NoteKind, OnStoreFailure, Rejection, RejectionReason, RequestView};
@@ -138,13 +139,13 @@ impl Enforcer {
     }
 
     fn log_refusal(&self, refusing: &Refusing<'_>, key: &str, now: Instant) {
-        let (policy, limit, wait) = (&refusing.check.policy.id.name, &refusing.check.limit.name, refusing.wait());
+        let (policy, limit, wait) = (&refusing.check.policy.id.name, &refusing.check.limit.name, Wait(refusing.wait()));
         match self.refusals.ask(now) {
             Some(sample) => {
                 let left_out = sample.left_out;
-                tracing::info!(%policy, %limit, key, ?wait, left_out, "refused");
+                tracing::info!(%policy, %limit, %key, %wait, left_out, "refused");
             }
-            None => tracing::debug!(%policy, %limit, key, ?wait, "refused"),
+            None => tracing::debug!(%policy, %limit, %key, %wait, "refused"),
         }
     }
 
@@ -160,6 +161,18 @@ impl Enforcer {
             tracing::warn!(store, %error, left_out, "the store did not decide, requests {requests}");
         }
         if denied { Ruling::Refuse(Box::new(refusal::store_failed())) } else { Ruling::Admit(LimitHeaders::none()) }
+    }
+}
+
+/// A wait as it is logged.
+struct Wait(Option<Duration>);
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(wait) => write!(f, "{:.3}s", wait.as_secs_f64()),
+            None => f.write_str("never"),
+        }
     }
 }
 

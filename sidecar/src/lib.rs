@@ -2,6 +2,7 @@
 //! namespace. This package decides nothing about algorithms (weir-limiter), matching (weir-policy) or counting
 //! (weir-store); it brings them to HTTP connections and to a process.
 pub mod admin;
+pub mod cli;
 pub mod clock;
 pub mod drain;
 pub mod enforce;
@@ -12,3 +13,4 @@ pub mod proxy;
 pub mod redirect;
 pub mod reload;
 pub mod report;
+pub mod run;

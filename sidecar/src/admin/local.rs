@@ -17,6 +17,8 @@ use weir_store::Store;
 /// The half on loopback.
 #[derive(Debug)]
 pub struct LocalAdmin {
+    /// The pod's name, so that who forwards a port sees which one answers.
+    pub pod_name: Option<String>,
     /// What the last look at the policies came to.
     pub status: watch::Receiver<Arc<Status>>,
     /// Where requests are counted.
@@ -56,7 +58,7 @@ impl LocalAdmin {
         let status = self.status.borrow().clone();
         let breaker = metrics::state_name(self.store.breaker_state());
         let store = json!({ "status": self.store.status().as_str(), "breaker": breaker });
-        let view = json!({ "status": *status, "store": store });
+        let view = json!({ "pod": self.pod_name, "status": *status, "store": store });
         match serde_json::to_string_pretty(&view) {
             Ok(view) => typed(StatusCode::OK, "application/json", view + "\n"),
             Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),

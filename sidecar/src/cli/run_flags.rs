@@ -62,7 +62,7 @@ pub struct RunFlags {
     /// The pod's address, which probes go to. Default: 127.0.0.1
     #[arg(long, env = "WEIR_POD_IP", value_name = "IP", hide_short_help = true, help_heading = "Admin")]
     pub pod_ip: Option<std::net::IpAddr>,
-    /// The pod's name, for reports
+    /// The pod's name, shown by /policy
     #[arg(long, env = "WEIR_POD_NAME", value_name = "NAME", hide_short_help = true, help_heading = "Admin")]
     pub pod_name: Option<String>,
     /// The pod's uid; with it this sidecar reports to the store which policies it enforces

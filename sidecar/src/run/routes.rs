@@ -4,8 +4,7 @@ use crate::cli::RunFlags;
 use crate::cli::listen::{Destination, Route};
 use crate::drain::Drain;
 use crate::enforce::Enforcer;
-use crate::proxy::route::{Target, Upstream};
-use crate::proxy::{Proxy, ProxyMetrics};
+use crate::proxy::{Proxy, ProxyMetrics, Target, Upstream};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,19 +18,14 @@ pub(super) fn serve(
     drain: &Drain,
     metrics: &ProxyMetrics,
 ) -> impl Future<Output = ()> + use<> {
-    let limits = Arc::new(flags.bounds.limits(flags.drain_grace));
+    let limits = flags.bounds.limits(flags.drain_grace);
+    // one for all listeners: connections and tunnels are bounded together
+    let proxy = Proxy::new(enforcer.clone(), limits, drain.clone(), metrics.clone());
     let mut proxies = Vec::new();
     for (socket, route) in listeners {
         tracing::info!(listen = %at(&socket), upstream = %route.destination, "taking requests");
         let upstream = upstream(&route, at(&socket).port(), flags);
-        proxies.push(tokio::spawn(Proxy::serve(
-            socket,
-            upstream,
-            enforcer.clone(),
-            limits.clone(),
-            drain.clone(),
-            metrics.clone(),
-        )));
+        proxies.push(tokio::spawn(Arc::clone(&proxy).serve(socket, upstream)));
     }
     async {
         for proxy in proxies {

@@ -15,12 +15,16 @@ use crate::reload::{Reloader, watch};
 use crate::report::Reporter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_store::{Credentials, Namespace, Store};
 
 /// The namespace of a sidecar that enforces every namespace's policies, for its reports.
 const DEFAULT_NAMESPACE: &str = "default";
+
+/// What the end may take beyond the grace.
+const LAST_RESORT: Duration = Duration::from_secs(1);
 
 /// Runs until SIGTERM or SIGINT and until what was in flight has ended.
 pub(super) async fn run(flags: RunFlags, log: LogControl) -> Result<(), String> {
@@ -57,7 +61,8 @@ pub(super) async fn run(flags: RunFlags, log: LogControl) -> Result<(), String> 
     let (ready, is_ready) = tokio::sync::watch::channel(false);
     let pod_ip = flags.pod_ip.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let pod = PodAdmin { metrics, probes, pod_ip, ready: is_ready, drain: drain.clone() };
-    let local = LocalAdmin { status: status.clone(), store: store.clone(), drain: trigger.clone(), log };
+    let pod_name = flags.pod_name.clone();
+    let local = LocalAdmin { pod_name, status: status.clone(), store: store.clone(), drain: trigger.clone(), log };
     admin(&flags, pod, local)?;
     tokio::spawn(watch::follow(reloader));
 
@@ -84,11 +89,12 @@ pub(super) async fn run(flags: RunFlags, log: LogControl) -> Result<(), String> 
         _ = interrupt.recv() => {}
     }
     stop(&trigger, &flags);
-    let grace = tokio::time::timeout(flags.drain_grace, serving);
+    // the proxies keep the grace themselves; this is for what would not heed it
+    let ended = tokio::time::timeout(flags.drain_grace + LAST_RESORT, serving);
     tokio::select! {
-        ended = grace => match ended {
-            Ok(()) => tracing::info!("all requests have ended"),
-            Err(_) => tracing::warn!("requests were still in flight when the grace ended"),
+        ended = ended => match ended {
+            Ok(()) => tracing::info!("stopped"),
+            Err(_) => tracing::warn!("not everything has ended, stopping anyway"),
         },
         // a second signal: whoever sends it doesn't want to wait
         _ = terminate.recv() => tracing::warn!("told again to stop, not waiting"),
