@@ -34,8 +34,17 @@ pub struct InvalidStore {
 }
 
 impl InvalidStore {
+    /// What the sidecar calls the URL.
+    pub(crate) const FLAG: &str = "--store";
+
     pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
+    }
+
+    /// The same fault under the name by which the user knows the URL, such as `--redis-url`.
+    #[must_use]
+    pub fn called(self, field: &str) -> Self {
+        if self.field == Self::FLAG { Self { field: field.to_owned(), ..self } } else { self }
     }
 }
 
@@ -141,6 +150,8 @@ mod tests {
             assert!(error.starts_with("--store: ") && error.contains("redis://"), "{wrong}: {error}");
         }
         let later = Address::parse("--store", "redis+cluster://h").unwrap_err().to_string();
+        let renamed = Address::parse("--store", "h").unwrap_err().called("--redis-url").to_string();
+        assert!(renamed.starts_with("--redis-url: "), "{renamed}");
         assert!(later.contains("redis+cluster is not in this version"), "{later}");
         assert!(Address::parse("--store", "memory:x").is_err());
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redis::{Cmd, Value, cmd};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use weir_limiter::{Check, Decision};
+use weir_limiter::{Batch, Check, Decision};
 
 use crate::address::{Endpoint, InvalidStore};
 use crate::breaker::BreakerState;
@@ -53,6 +53,9 @@ impl RedisStore {
     }
 
     pub(crate) async fn decide(&self, checks: &[Check<StateKey>]) -> Result<Decision, StoreError> {
+        if checks.len() > Batch::MAX_CHECKS {
+            return Err(StoreError::new(Reason::Protocol, "more checks in one request than a call can carry"));
+        }
         let (reply, answer) = oneshot::channel();
         let deadline = clock::monotonic() + self.waits.call;
         self.send(Job::Decide(Request { checks: checks.to_vec(), deadline, reply }))?;

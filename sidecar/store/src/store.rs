@@ -33,7 +33,7 @@ impl Store {
     /// without either the memory store. Connecting happens in the background: see [`Store::status`].
     ///
     /// # Errors
-    /// A URL that can't be used; it is called `--store` in the text.
+    /// A URL that can't be used; it is called `--store` in the text, see [`InvalidStore::called`].
     pub fn open(
         url: Option<&str>,
         credentials: impl Into<Credentials>,
@@ -53,7 +53,7 @@ impl Store {
         waits: Waits,
     ) -> Result<Self, InvalidStore> {
         let credentials = credentials.into();
-        let address = url.map(|url| Address::parse("--store", url)).transpose()?;
+        let address = url.map(|url| Address::parse(InvalidStore::FLAG, url)).transpose()?;
         match (address, &credentials) {
             (Some(Address::Memory), _) => Ok(Self::Memory(MemoryStore::default())),
             (Some(Address::Redis(endpoint)), _) => {
@@ -62,7 +62,7 @@ impl Store {
             (None, Credentials::Folder(_)) => Ok(Self::Redis(RedisStore::open(None, credentials, observer, waits)?)),
             (None, Credentials::None) => Ok(Self::Memory(MemoryStore::default())),
             (None, Credentials::Files { .. }) => {
-                Err(InvalidStore::new("--store", "must be given with a password file or a CA file"))
+                Err(InvalidStore::new(InvalidStore::FLAG, "must be given with a password file or a CA file"))
             }
         }
     }

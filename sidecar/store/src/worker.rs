@@ -4,20 +4,23 @@
 //! while there is no connection, what waits is refused at its deadline, and while the breaker is open at once.
 //! A call whose reply is lost is never sent again.
 
-use std::collections::VecDeque;
-use std::hash::{BuildHasher as _, RandomState};
+mod connect;
+mod standing;
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Script, Value, cmd};
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::breaker::{Breaker, BreakerState};
+use crate::breaker::Breaker;
 use crate::clock;
 use crate::connection::Connection;
 use crate::credentials::{Source, Stamp, Target};
-use crate::gate::{Gate, StoreStatus};
+use crate::gate::Gate;
 use crate::job::{Group, Job, Reply, Request};
 use crate::observer::Observer;
 use crate::reason::{Reason, StoreError};
@@ -47,6 +50,10 @@ pub(crate) struct Worker {
     taken: Vec<Job>,
     group: Group,
     chance: RandomState,
+    /// When each reason was last logged.
+    logged: HashMap<Reason, Instant>,
+    /// Whether the last line in the log says that the store fails.
+    failure_logged: bool,
 }
 
 /// Every handle of the store is gone.
@@ -75,6 +82,8 @@ impl Worker {
             taken: Vec::new(),
             group: Group::default(),
             chance: RandomState::new(),
+            logged: HashMap::new(),
+            failure_logged: true,
         }
     }
 
@@ -86,92 +95,6 @@ impl Worker {
             }
         }
     }
-
-    // --- without a connection
-
-    /// Tries until it has a connection.
-    async fn connect(&mut self) -> Result<(Connection, (Target, Stamp)), Abandoned> {
-        loop {
-            if let Some(at) = self.breaker.probe_at() {
-                self.refuse_until(at).await?;
-                self.breaker.probe_started();
-                self.publish_breaker();
-            }
-            let stamp = self.source.stamp();
-            match self.source.read() {
-                Ok(Some(target)) => {
-                    self.gate.set_install_key(target.install_key);
-                    match self.attempt(&target).await? {
-                        Ok(connection) => {
-                            self.breaker.probe_answered();
-                            self.publish_breaker();
-                            if self.gate.set_status(StoreStatus::Connected) {
-                                tracing::info!(store = %target.endpoint, "store connected");
-                            }
-                            return Ok((connection, (target, stamp)));
-                        }
-                        Err(error) => self.fail(&error),
-                    }
-                }
-                Ok(None) => {
-                    self.set_failing(&StoreError::new(Reason::NotConfigured, "there is no URL yet"));
-                    self.refuse_until(clock::monotonic() + LOOK).await?;
-                }
-                Err(invalid) => {
-                    let error = StoreError::new(Reason::Credentials, invalid.to_string());
-                    self.fail(&error);
-                    self.breaker_open_at_once();
-                }
-            }
-        }
-    }
-
-    /// One attempt to connect. Decisions that arrive meanwhile wait for it, but not beyond their deadline; once
-    /// one had to be given up, all are refused at once.
-    async fn attempt(&mut self, target: &Target) -> Result<Result<Connection, StoreError>, Abandoned> {
-        let late = StoreError::new(Reason::Timeout, format!("{}: no connection in time", target.endpoint));
-        let mut attempt = std::pin::pin!(timeout(self.waits.connect, Connection::open(target)));
-        loop {
-            let deadline = self.waiting.front().map(|request| request.deadline);
-            let give_up = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                result = &mut attempt => return Ok(result.unwrap_or(Err(late))),
-                job = self.jobs.recv() => match job {
-                    None => return Err(Abandoned),
-                    Some(job) if self.breaker.state() == BreakerState::Closed => self.admit(job),
-                    Some(job) => job.refuse(&Reason::BreakerOpen.into()),
-                },
-                () = give_up => {
-                    self.set_failing(&late);
-                    self.breaker_open_at_once();
-                    self.breaker.probe_started();
-                    self.publish_breaker();
-                    self.refuse_waiting(&late);
-                }
-            }
-        }
-    }
-
-    async fn refuse_until(&mut self, at: Instant) -> Result<(), Abandoned> {
-        let error = StoreError::from(self.gate.shut().unwrap_or(Reason::BreakerOpen));
-        let mut wake = std::pin::pin!(sleep_until(at.into()));
-        loop {
-            tokio::select! {
-                () = &mut wake => return Ok(()),
-                job = self.jobs.recv() => match job {
-                    None => return Err(Abandoned),
-                    Some(job) => job.refuse(&error),
-                },
-            }
-        }
-    }
-
-    // --- with a connection
 
     /// Serves until the connection is of no more use or the credentials have changed.
     async fn serve(&mut self, mut connection: Connection, used: (Target, Stamp)) -> Result<(), Abandoned> {
@@ -210,7 +133,9 @@ impl Worker {
                     }
                 }
             }
-            if let Some((command, reply)) = self.commands.pop_front() {
+            if let Some((command, reply)) = self.commands.pop_front()
+                && !reply.is_closed()
+            {
                 let answer = self.call(&mut connection, &command, 0).await;
                 let failed = answer.as_ref().err().cloned();
                 let _ = reply.send(answer);
@@ -274,7 +199,7 @@ impl Worker {
             None => {
                 *proven = true;
                 self.breaker.answered();
-                self.gate.set_status(StoreStatus::Connected);
+                self.set_connected();
                 false
             }
             Some(error) if connection.is_closed() || wants_another_connection(error.kind()) => {
@@ -305,8 +230,6 @@ impl Worker {
         changed
     }
 
-    // --- jobs
-
     fn admit(&mut self, job: Job) {
         match job {
             Job::Decide(request) => self.waiting.push_back(request),
@@ -331,44 +254,6 @@ impl Worker {
         for (command, reply) in self.commands.drain(..) {
             Job::Command { command, reply }.refuse(error);
         }
-    }
-
-    // --- failures
-
-    fn fail(&mut self, error: &StoreError) {
-        self.set_failing(error);
-        self.breaker.failed(clock::monotonic(), self.chance());
-        self.publish_breaker();
-        if self.breaker.state() == BreakerState::Open {
-            self.refuse_waiting(error);
-        }
-    }
-
-    fn breaker_open_at_once(&mut self) {
-        if self.breaker.probe_at().is_none() {
-            self.breaker.open(clock::monotonic(), self.chance());
-            self.publish_breaker();
-        }
-    }
-
-    fn set_failing(&self, error: &StoreError) {
-        if self.gate.set_status(StoreStatus::Failing(error.kind())) {
-            tracing::warn!(reason = error.reason(), "{error}");
-        }
-    }
-
-    fn publish_breaker(&self) {
-        let state = self.breaker.state();
-        if self.gate.breaker() != state {
-            self.gate.set_breaker(state);
-            self.observer.breaker(state);
-        }
-    }
-
-    /// A random number in 0..1: jitter needs no better one.
-    fn chance(&self) -> f64 {
-        let now = clock::monotonic();
-        (self.chance.hash_one(now) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 

@@ -76,3 +76,32 @@ fn checks_on_one_key_in_one_request_add_up() {
     assert!(!store.decide(at(1), &twice).admitted);
     assert!(store.decide(at(1), &twice[..1]).admitted);
 }
+
+proptest::proptest! {
+    #[test]
+    fn shards_decide_as_one_table_of_states_would(
+        requests in proptest::collection::vec(
+            (0..50_u64, proptest::collection::vec((0..12_u64, 0..4_u64), 1..5)), 1..80),
+    ) {
+        let store = MemoryStore::default();
+        let mut table: HashMap<StateKey, State> = HashMap::new();
+        let mut now = 1_000;
+        for (later, wanted) in requests {
+            now += later;
+            let limit = |identity| window(1 + identity, MINUTE);
+            let checks: Vec<_> =
+                wanted.into_iter().map(|(identity, cost)| Check { cost, ..check(identity, limit(identity)) }).collect();
+            let mut keys: Vec<StateKey> = Vec::new();
+            let slots: Vec<usize> = checks.iter().map(|check| {
+                keys.iter().position(|key| *key == check.key).unwrap_or_else(|| { keys.push(check.key); keys.len() - 1 })
+            }).collect();
+            let mut states: Vec<Option<State>> = keys.iter().map(|key| table.get(key).copied()).collect();
+            let limits: Vec<_> = checks.iter().map(|check| (check.limit, check.cost)).collect();
+            let expected = decide_shared(at(now), &limits, &slots, &mut states);
+            for (key, state) in keys.into_iter().zip(states) {
+                state.map(|state| table.insert(key, state));
+            }
+            proptest::prop_assert_eq!(store.decide(at(now), &checks), expected);
+        }
+    }
+}

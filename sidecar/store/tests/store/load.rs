@@ -3,7 +3,7 @@
 use weir_store::StateKey;
 
 use crate::server::Server;
-use crate::subject::{bucket, check, patient, shop, window};
+use crate::subject::{bucket, check, patient, shop, until, until_decided, window};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_on_several_stores_admit_exactly_the_limit() {
@@ -81,4 +81,16 @@ async fn a_user_with_the_namespace_s_rights_only_is_enough() {
     let foreign = StateKey::new(&weir_store::InstallKey::ZEROS, &other, b"a");
     let refused = store.decide(&[weir_limiter::Check { key: foreign, limit: window(1), cost: 1 }]).await;
     assert_eq!(refused.unwrap_err().reason(), "noperm");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_connection_ends_with_the_last_clone_of_the_store() {
+    let server = Server::start();
+    let store = patient(&server.url());
+    let clone = store.clone();
+    until_decided(&store).await;
+    drop(store);
+    until_decided(&clone).await;
+    drop(clone);
+    until("only the test is connected", || server.ask::<String>(&["CLIENT", "LIST"]).lines().count() == 1).await;
 }
