@@ -1,13 +1,13 @@
 -- The limit of N = 0, whatever its algorithm: refuses everything, reads too, and touches no key. It has no rate, so no
 -- other rule can hold it. Model: the same case in model.rs.
 --
--- Limit   packed '<I4': 0
+-- Limit   nothing more than its tag
 -- State   none
 
 local never = { tag = 0 }
 
 function never.read_limit(_, position)
-  return { algorithm = never, unit = 1 }, position + 4
+  return { algorithm = never, unit = 1 }, position
 end
 
 function never.view()

@@ -1,0 +1,141 @@
+//! Made-up limits, costs and gaps over all that a limit accepts, with weight on the edges.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use weir_limiter::{Decision, Limit, Quota, Timestamp, Verdict};
+
+pub(crate) const YEAR: u64 = 365 * 24 * 3600 * 1_000_000;
+/// Where histories begin, give or take: some day in 2027.
+pub(crate) const START: u64 = 1_800_000_000_000_000;
+
+/// Whole numbers from `least` to `most`, each order of magnitude as likely as any other.
+fn magnitudes(least: u64, most: u64) -> impl Strategy<Value = u64> {
+    let bits = 64 - (most - least).leading_zeros();
+    (0..=bits, any::<u64>()).prop_map(move |(bits, noise)| {
+        let below = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+        least + (noise & below).min(most - least)
+    })
+}
+
+fn periods() -> impl Strategy<Value = u64> {
+    let most = Quota::MAX_PERIOD.as_micros() as u64;
+    prop_oneof![Just(1_000), Just(1_000_000), Just(3_600_000_000), Just(most), magnitudes(1_000, most)]
+}
+
+fn quotas() -> impl Strategy<Value = Quota> {
+    let requests =
+        prop_oneof![1 => Just(0), 8 => 1..10_u64, 2 => Just(1_000_000_000), 8 => magnitudes(1, 1_000_000_000)];
+    (requests, periods()).prop_map(|(n, p)| Quota::new(n, Duration::from_micros(p)).expect("in range"))
+}
+
+pub(crate) fn windows() -> impl Strategy<Value = Limit> {
+    quotas().prop_map(Limit::fixed_window)
+}
+
+pub(crate) fn buckets() -> impl Strategy<Value = Limit> {
+    let bursts = prop_oneof![1..10_u64, magnitudes(1, Limit::MAX_BURST), Just(Limit::MAX_BURST)];
+    (quotas(), bursts).prop_map(|(quota, burst)| match Limit::token_bucket(quota, burst) {
+        Err(weir_limiter::InvalidLimit::TooSlow { most, .. }) => Limit::token_bucket(quota, most).expect("as told"),
+        limit => limit.expect("in range"),
+    })
+}
+
+pub(crate) fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![windows(), buckets()]
+}
+
+/// A cost, told by what it is to the limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cost {
+    Units(u64),
+    /// So many thousandths of the capacity.
+    Share(u64),
+    /// One more than can ever pass.
+    TooMuch,
+}
+
+pub(crate) fn costs() -> impl Strategy<Value = Cost> {
+    prop_oneof![
+        8 => Just(Cost::Units(1)),
+        2 => Just(Cost::Units(0)),
+        4 => magnitudes(0, u64::MAX).prop_map(Cost::Units),
+        8 => (1..=1_000_u64).prop_map(Cost::Share),
+        1 => Just(Cost::TooMuch),
+    ]
+}
+
+impl Cost {
+    pub(crate) fn of(self, limit: &Limit) -> u64 {
+        match self {
+            Self::Units(units) => units,
+            Self::Share(thousandths) => (limit.capacity() * thousandths / 1000).max(1),
+            Self::TooMuch => limit.capacity() + 1,
+        }
+    }
+}
+
+/// How the clock goes on from one step to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gap {
+    Forward(u64),
+    Back(u64),
+    /// So many thousandths of the limit's period.
+    Period(u64),
+    /// So many thousandths of what one request takes.
+    Request(u64),
+    /// The last refusal's wait, or one µs less.
+    Wait {
+        early: bool,
+    },
+    /// The last answer's reset, or one µs less.
+    Reset {
+        early: bool,
+    },
+}
+
+pub(crate) fn gaps(backward: bool) -> impl Strategy<Value = Gap> {
+    let back = if backward { 2 } else { 0 };
+    prop_oneof![
+        6 => Just(Gap::Forward(0)),
+        2 => Just(Gap::Forward(1)),
+        2 => magnitudes(0, 12 * YEAR).prop_map(Gap::Forward),
+        4 => (0..=3_000_u64).prop_map(Gap::Period),
+        4 => (0..=5_000_u64).prop_map(Gap::Request),
+        4 => any::<bool>().prop_map(|early| Gap::Wait { early }),
+        2 => any::<bool>().prop_map(|early| Gap::Reset { early }),
+        back => magnitudes(0, YEAR).prop_map(Gap::Back),
+        back => (0..=3_000_u64).prop_map(|thousandths| Gap::Back(thousandths)),
+    ]
+}
+
+impl Gap {
+    pub(crate) fn after(self, now: u64, limit: &Limit, last: Option<&Decision>) -> u64 {
+        let period = limit.quota().period().as_micros() as u64;
+        let early = |micros: u64, early: bool| micros.saturating_sub(u64::from(early));
+        let next = match self {
+            Self::Forward(micros) => now.saturating_add(micros),
+            Self::Back(micros) => now.saturating_sub(micros),
+            Self::Period(thousandths) => now + period / 1000 * thousandths,
+            Self::Request(thousandths) => {
+                now + (u128::from(period) * u128::from(thousandths)
+                    / 1000
+                    / u128::from(limit.quota().requests().max(1))) as u64
+            }
+            Self::Wait { early: is_early } => now + early(last.and_then(longest_wait).unwrap_or(0), is_early),
+            Self::Reset { early: is_early } => {
+                let reset = last.and_then(|decision| decision.outcomes.first());
+                now + early(reset.map_or(0, |outcome| outcome.reset.as_micros() as u64), is_early)
+            }
+        };
+        Timestamp::from_micros(next).as_micros()
+    }
+}
+
+fn longest_wait(decision: &Decision) -> Option<u64> {
+    let waits = decision.outcomes.iter().filter_map(|outcome| match outcome.verdict {
+        Verdict::Wait(wait) => Some(wait.as_micros() as u64),
+        _ => None,
+    });
+    waits.max()
+}

@@ -1,0 +1,92 @@
+//! The script on a real Redis and the model give the same answer, on every field, for whatever a limit accepts.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use weir_limiter::{Batch, Check, Decision, Limit, State, Timestamp, decide_shared};
+
+use crate::histories::{Cost, Gap, START, costs, gaps, limits};
+use crate::server::RedisServer;
+
+/// Keys of a history. Few, so that requests meet; any limit may come to any key, so that edits do too.
+const KEYS: usize = 4;
+
+/// One call: the clock moves on, then each request has its checks: key, limit, cost.
+type Call = (Gap, Vec<Vec<(usize, usize, Cost)>>);
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let check = || (0..KEYS, 0..4_usize, costs());
+    let request = prop_oneof![
+        4 => prop::collection::vec(check(), 1),
+        2 => prop::collection::vec(check(), 2..5),
+        1 => Just(vec![]),
+    ];
+    prop::collection::vec((gaps(true), prop::collection::vec(request, 1..6)), 1..20)
+}
+
+#[test]
+fn the_script_and_the_model_agree_on_every_field() {
+    let server = RedisServer::start();
+    let world = RefCell::new((server.connect(), Batch::new(), 0));
+    TestRunner::default()
+        .run(&(prop::collection::vec(limits(), 4), calls()), |(limits, calls)| {
+            let (client, batch, history) = &mut *world.borrow_mut();
+            *history += 1;
+            let mut states = [None; KEYS];
+            let (mut now, mut last) = (START, None);
+            for (gap, requests) in calls {
+                now = gap.after(now, &limits[0], last.as_ref());
+                batch.clear();
+                let mut expected = Vec::new();
+                for request in &requests {
+                    let checks: Vec<_> = request.iter().map(|check| named(*history, check, &limits)).collect();
+                    batch.push(&checks);
+                    expected.push(by_the_model(now, request, &limits, &mut states));
+                }
+                let decisions = if batch.distinct_keys() == 0 {
+                    batch.read_reply(b"").expect("nothing")
+                } else {
+                    client.decide_at(now, &batch)
+                };
+                prop_assert_eq!(&decisions, &expected);
+                last = decisions.into_iter().next_back();
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn named(history: u64, (key, limit, cost): &(usize, usize, Cost), limits: &[Limit]) -> Check<String> {
+    Check { key: format!("{history}:{key}"), limit: limits[*limit], cost: cost.of(&limits[*limit]) }
+}
+
+fn by_the_model(
+    now: u64,
+    request: &[(usize, usize, Cost)],
+    limits: &[Limit],
+    states: &mut [Option<State>],
+) -> Decision {
+    let slots: Vec<_> = request.iter().map(|(key, _, _)| *key).collect();
+    let checks: Vec<_> = request.iter().map(|(_, limit, cost)| (limits[*limit], cost.of(&limits[*limit]))).collect();
+    decide_shared(Timestamp::from_micros(now), &checks, &slots, states)
+}
+
+#[test]
+fn a_call_of_two_thousand_keys_is_decided_whole() {
+    let server = RedisServer::start();
+    let mut client = server.connect();
+    let limit = Limit::token_bucket(weir_limiter::Quota::new(1, std::time::Duration::from_secs(60)).expect("ok"), 2);
+    let limit = limit.expect("in range");
+    let mut batch = Batch::new();
+    for round in 0..3 {
+        for key in 0..Batch::MAX_KEYS {
+            assert!(batch.has_room(1) || round > 0);
+            batch.push(&[Check { key: format!("key {key}"), limit, cost: 1 }]);
+        }
+    }
+    assert!(!batch.has_room(1));
+    let decisions = client.decide_at(START, &batch);
+    let admitted = decisions.iter().map(|decision| decision.admitted);
+    assert!(admitted.eq((0..3 * Batch::MAX_KEYS).map(|i| i < 2 * Batch::MAX_KEYS)));
+}

@@ -1,0 +1,92 @@
+//! A redis-server of a test's own, on a unix socket in a folder of its own; gone when the test ends, however it ends.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use redis::{Connection, RedisResult};
+use tempfile::TempDir;
+use weir_limiter::{Batch, Decision, Timestamp, decide_script, test_clock};
+
+pub(crate) struct RedisServer {
+    process: Child,
+    folder: TempDir,
+}
+
+/// A connection with the script loaded.
+pub(crate) struct Client {
+    pub(crate) connection: Connection,
+    digest: String,
+}
+
+// === impl RedisServer ===
+
+impl RedisServer {
+    pub(crate) fn start() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let process = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
+            .arg(folder.path().join("socket"))
+            .arg("--dir")
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!("redis-server cannot be started ({error}); install it: apt-get install redis-server")
+            });
+        let mut server = Self { process, folder };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.try_connect().is_err() {
+            assert!(server.process.try_wait().expect("a child of ours").is_none(), "redis-server ended at once");
+            assert!(Instant::now() < deadline, "redis-server did not answer within a minute");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        server
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        let mut connection = self.try_connect().expect("redis-server answers");
+        let digest = redis::cmd("SCRIPT").arg("LOAD").arg(decide_script()).query(&mut connection).expect("it loads");
+        Client { connection, digest }
+    }
+
+    fn try_connect(&self) -> RedisResult<Connection> {
+        let socket: PathBuf = self.folder.path().join("socket");
+        let mut connection = redis::Client::open(format!("redis+unix://{}", socket.display()))?.get_connection()?;
+        redis::cmd("PING").query::<String>(&mut connection)?;
+        Ok(connection)
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        // it may have ended already
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+// === impl Client ===
+
+impl Client {
+    /// Decides by Redis's own clock.
+    pub(crate) fn decide(&mut self, batch: &Batch) -> Vec<Decision> {
+        self.call(batch, None)
+    }
+
+    /// Decides at `now`; states live a day, whatever Redis's clock says.
+    pub(crate) fn decide_at(&mut self, now: u64, batch: &Batch) -> Vec<Decision> {
+        self.call(batch, Some(test_clock(Timestamp::from_micros(now), 86_400_000)))
+    }
+
+    fn call(&mut self, batch: &Batch, clock: Option<Vec<u8>>) -> Vec<Decision> {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.digest).arg(batch.distinct_keys()).arg(batch.keys()).arg(batch.args());
+        if let Some(clock) = clock {
+            command.arg(clock);
+        }
+        let reply: Vec<u8> = command.query(&mut self.connection).expect("the script never fails");
+        batch.read_reply(&reply).expect("a reply to this batch")
+    }
+}

@@ -1,0 +1,145 @@
+//! What the script leaves in Redis: every key has a time to live, as long as the state matters and at most a second
+//! more; and whatever strange thing is found under a key harms nobody.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use weir_limiter::{Batch, Check, Limit, Quota, Verdict};
+
+use crate::histories::{Cost, costs, limits};
+use crate::server::{Client, RedisServer};
+
+fn window(requests: u64, seconds: u64) -> Limit {
+    Limit::fixed_window(Quota::new(requests, Duration::from_secs(seconds)).expect("in range"))
+}
+
+fn bucket(requests: u64, seconds: u64, burst: u64) -> Limit {
+    let quota = Quota::new(requests, Duration::from_secs(seconds)).expect("in range");
+    Limit::token_bucket(quota, burst).expect("in range")
+}
+
+fn batch(key: &str, limit: Limit, cost: u64) -> Batch {
+    let mut batch = Batch::new();
+    batch.push(&[Check { key, limit, cost }]);
+    batch
+}
+
+fn pttl(client: &mut Client, key: &str) -> i64 {
+    redis::cmd("PTTL").arg(key).query(&mut client.connection).expect("PTTL")
+}
+
+fn set(client: &mut Client, key: &str, value: &[u8]) {
+    redis::cmd("SET").arg(key).arg(value).exec(&mut client.connection).expect("SET");
+}
+
+/// A state as the head of `state.lua` tells it.
+fn value(tag: u8, x: f64, y: u32, z: u64) -> Vec<u8> {
+    [&[tag], &x.to_le_bytes()[..], &y.to_le_bytes(), &z.to_le_bytes()[..6]].concat()
+}
+
+#[test]
+fn a_state_lives_as_long_as_it_matters_and_at_most_a_second_more() {
+    let server = RedisServer::start();
+    let world = RefCell::new((server.connect(), 0));
+    TestRunner::default()
+        .run(&(limits(), costs()), |(limit, cost): (Limit, Cost)| {
+            let (client, number) = &mut *world.borrow_mut();
+            *number += 1;
+            let (key, cost) = (format!("k{number}"), cost.of(&limit));
+            let outer = std::time::Instant::now();
+            let decision = client.decide(&batch(&key, limit, cost)).remove(0);
+            let ttl = pttl(client, &key);
+            // what passed between the decision and PTTL, at most
+            let passed = outer.elapsed().as_millis() as i64 + 1;
+            let reset = decision.outcomes[0].reset.as_micros() as i64;
+            if !decision.admitted || cost == 0 {
+                prop_assert_eq!(ttl, -2, "a read or a refusal made a key");
+            } else if ttl == -2 {
+                prop_assert!(reset / 1000 <= passed, "the state is gone {reset} µs before it stops mattering");
+            } else {
+                prop_assert!((ttl + passed) * 1000 >= reset && ttl * 1000 <= reset + 1_000_000, "{ttl} ms, {reset} µs");
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_strange_value_counts_as_nothing_and_a_charge_puts_a_state_in_its_place() {
+    let server = RedisServer::start();
+    let mut client = server.connect();
+    let now = 1_800_000_000_000_000.0;
+    let strange = [
+        vec![],
+        b"20".to_vec(),
+        b"{\"tokens\": 3, \"at\": 1}".to_vec(),
+        vec![0; 19],
+        vec![255; 19],
+        value(1, f64::NAN, 3, 60_000_000),
+        value(1, f64::INFINITY, 3, 60_000_000),
+        value(2, -1.0, 0, 3),
+        value(2, 2_f64.powi(53), 0, 3),
+        value(2, now + 0.5, 0, 3),
+        value(2, now, 0, 0),
+        value(9, now, 0, 3),
+        value(1, now, 3, 60_000_000)[..18].to_vec(),
+    ];
+    for (number, value) in strange.iter().enumerate() {
+        for limit in [window(3, 60), bucket(1, 60, 3)] {
+            let key = format!("{number} {}", limit.algorithm().name());
+            set(&mut client, &key, value);
+            let decision = client.decide(&batch(&key, limit, 1)).remove(0);
+            assert_eq!((decision.admitted, decision.outcomes[0].remaining), (true, 2), "{value:?}");
+            assert!(pttl(&mut client, &key) > 0, "{value:?} left a key without a time to live");
+        }
+    }
+    for (number, command) in ["RPUSH", "SADD", "HSET"].iter().enumerate() {
+        let key = format!("other type {number}");
+        redis::cmd(command).arg(&key).arg("a").arg("b").exec(&mut client.connection).ok();
+        redis::cmd("RPUSH").arg(&key).arg("a").exec(&mut client.connection).ok();
+        let decision = client.decide(&batch(&key, window(3, 60), 1)).remove(0);
+        assert_eq!((decision.admitted, decision.outcomes[0].remaining), (true, 2), "{command}");
+        assert!(pttl(&mut client, &key) > 0);
+    }
+}
+
+#[test]
+fn a_state_of_the_other_algorithm_counts_as_nothing() {
+    let server = RedisServer::start();
+    let mut client = server.connect();
+    assert!(client.decide(&batch("k", window(3, 3600), 3))[0].admitted);
+    assert!(client.decide(&batch("k", bucket(1, 3600, 3), 3))[0].admitted);
+    assert!(!client.decide(&batch("k", bucket(1, 3600, 3), 1))[0].admitted);
+}
+
+#[test]
+fn a_key_that_lost_its_time_to_live_has_one_again_after_the_next_charge() {
+    let server = RedisServer::start();
+    let mut client = server.connect();
+    for limit in [window(3, 3600), bucket(1, 3600, 3)] {
+        let key = limit.algorithm().name();
+        client.decide(&batch(key, limit, 1));
+        redis::cmd("PERSIST").arg(key).exec(&mut client.connection).expect("PERSIST");
+        assert_eq!(pttl(&mut client, key), -1);
+        client.decide(&batch(key, limit, 1));
+        assert!(pttl(&mut client, key) > 0);
+    }
+}
+
+#[test]
+fn a_far_future_state_is_cut_to_what_the_limit_allows_even_by_a_refusal() {
+    let server = RedisServer::start();
+    let mut client = server.connect();
+    let far = 4_000_000_000_000_000.0;
+    for (limit, held) in [(window(3, 60), value(1, far, 3, 60_000_000)), (bucket(1, 60, 3), value(2, far, 0, 1))] {
+        let key = limit.algorithm().name();
+        set(&mut client, key, &held);
+        let decision = client.decide(&batch(key, limit, 1)).remove(0);
+        let Verdict::Wait(wait) = decision.outcomes[0].verdict else { panic!("{decision:?}") };
+        assert!(wait <= Duration::from_secs(60));
+        let ttl = pttl(&mut client, key);
+        assert!((1..=181_000).contains(&ttl), "{ttl}");
+    }
+}
