@@ -4,9 +4,11 @@
 // the helpers of tests may unwrap as the tests do: a failed unwrap is a failed test, with its line
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod certificates;
 mod faults;
 mod heartbeats;
 mod load;
+mod network;
 mod rules;
 mod secret;
 mod secrets;

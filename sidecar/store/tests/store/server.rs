@@ -1,9 +1,11 @@
 //! A redis-server of one test, ended with the test, also when it panics.
 
-use std::io::Read as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -112,104 +114,14 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody listens on now.
+/// A port that nobody listens on now. Below the ports that Linux gives to outgoing connections, which would take one
+/// while its server is down; begun at a random place, since other processes look as well.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// A connection to it is accepted and never answered.
-pub(crate) struct SilentHost {
-    listener: TcpListener,
-}
-
-impl SilentHost {
-    pub(crate) fn start() -> Self {
-        Self { listener: TcpListener::bind("127.0.0.1:0").unwrap() }
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("redis://{}", self.listener.local_addr().unwrap())
-    }
-}
-
-/// Passes connections on to a server, one after the other; can swallow what the server answers.
-pub(crate) struct Middle {
-    pub(crate) port: u16,
-    pub(crate) swallow: std::sync::Arc<std::sync::atomic::AtomicBool>,
-}
-
-impl Middle {
-    pub(crate) fn start(server_port: u16) -> Self {
-        use std::sync::atomic::Ordering::SeqCst;
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let swallow = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let shared = std::sync::Arc::clone(&swallow);
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let (Ok(mut client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server_port))) else {
-                    continue;
-                };
-                let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || std::io::copy(&mut from_client, &mut to_server));
-                let (shared, mut server) = (std::sync::Arc::clone(&shared), server);
-                std::thread::spawn(move || {
-                    let mut buffer = [0; 65536];
-                    while let Ok(count @ 1..) = server.read(&mut buffer) {
-                        if shared.load(SeqCst) {
-                            break;
-                        }
-                        if std::io::Write::write_all(&mut client, &buffer[..count]).is_err() {
-                            break;
-                        }
-                    }
-                    let _ = client.shutdown(std::net::Shutdown::Both);
-                });
-            }
-        });
-        Self { port, swallow }
-    }
-}
-
-/// A certificate authority with a server certificate for 127.0.0.1, as files.
-pub(crate) struct Certificates {
-    pub(crate) dir: TempDir,
-    pub(crate) ca_pem: String,
-}
-
-impl Certificates {
-    pub(crate) fn new(name: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let ca_key = rcgen::KeyPair::generate().unwrap();
-        let mut ca = rcgen::CertificateParams::new(Vec::new()).unwrap();
-        ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
-        let issuer = rcgen::Issuer::new(ca, ca_key);
-        let key = rcgen::KeyPair::generate().unwrap();
-        let leaf = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-        std::fs::write(dir.path().join("ca.crt"), &ca_pem).unwrap();
-        std::fs::write(dir.path().join("tls.crt"), leaf.pem()).unwrap();
-        std::fs::write(dir.path().join("tls.key"), key.serialize_pem()).unwrap();
-        Self { dir, ca_pem }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// A server that speaks TLS only.
-    pub(crate) fn server(&self) -> Server {
-        let text = |path: &Path| path.to_str().unwrap().to_owned();
-        let (crt, key, ca) = (self.path("tls.crt"), self.path("tls.key"), self.path("ca.crt"));
-        Server::with(&[
-            "--tls-cert-file",
-            &text(&crt),
-            "--tls-key-file",
-            &text(&key),
-            "--tls-ca-cert-file",
-            &text(&ca),
-            "--tls-auth-clients",
-            "no",
-        ])
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
+    loop {
+        let port = 15_000 + (NEXT.fetch_add(1, SeqCst) % 17_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weir_store::{Credentials, Reason, Store, StoreStatus};
 
+use crate::certificates::Certificates;
 use crate::secret::Secret;
-use crate::server::{Certificates, Server};
+use crate::server::Server;
 use crate::subject::{check, until, until_decided, window};
 
 fn url(server: &Server) -> String {
