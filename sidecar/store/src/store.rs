@@ -55,7 +55,10 @@ impl Store {
         let credentials = credentials.into();
         let address = url.map(|url| Address::parse(InvalidStore::FLAG, url)).transpose()?;
         match (address, &credentials) {
-            (Some(Address::Memory), _) => Ok(Self::Memory(MemoryStore::default())),
+            (Some(Address::Memory), Credentials::None) => Ok(Self::Memory(MemoryStore::default())),
+            (Some(Address::Memory), _) => {
+                Err(InvalidStore::new(InvalidStore::FLAG, "memory: takes no credentials; leave out one of the two"))
+            }
             (Some(Address::Redis(endpoint)), _) => {
                 Ok(Self::Redis(RedisStore::open(Some(endpoint), credentials, observer, waits)?))
             }
@@ -152,5 +155,36 @@ impl Store {
             Self::Memory(_) => Ok(Vec::new()),
             Self::Redis(redis) => redis.heartbeats(namespace, pod_uids).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(url: Option<&str>, credentials: Credentials) -> String {
+        Store::open(url, credentials, Arc::new(())).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn without_url_and_credentials_limits_are_counted_in_memory() {
+        for url in [None, Some("memory:")] {
+            let store = Store::open(url, Credentials::None, Arc::new(())).unwrap();
+            assert!(matches!(store, Store::Memory(_)));
+            assert_eq!((store.status(), store.breaker_state()), (StoreStatus::Connected, BreakerState::Closed));
+        }
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        let folder = Credentials::Folder("/nowhere".into());
+        assert!(fault(Some("memory:"), folder).contains("takes no credentials"));
+        let files = Credentials::Files { password: None, ca: None };
+        assert!(fault(None, files).contains("must be given"));
+    }
+
+    #[test]
+    fn redis_outside_a_runtime_is_an_error_and_no_panic() {
+        assert!(fault(Some("redis://h"), Credentials::None).contains("tokio"));
     }
 }

@@ -50,19 +50,13 @@ impl Worker {
         }
     }
 
-    /// One attempt to connect. Decisions that arrive meanwhile wait for it, but not beyond their deadline; once
-    /// one had to be given up, all are refused at once.
+    /// One attempt to connect. Decisions that arrive meanwhile wait for it until their deadline; when it takes longer
+    /// than a decision may, and one waits, all are refused at once from then on.
     async fn attempt(&mut self, target: &Target) -> Result<Result<Connection, StoreError>, Abandoned> {
         let late = StoreError::new(Reason::Timeout, format!("{}: no connection in time", target.endpoint));
         let mut attempt = std::pin::pin!(timeout(self.waits.connect, Connection::open(target)));
+        let mut too_long = std::pin::pin!(tokio::time::sleep(self.waits.call));
         loop {
-            let deadline = self.waiting.front().map(|request| request.deadline);
-            let give_up = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 result = &mut attempt => return Ok(result.unwrap_or(Err(late))),
                 job = self.jobs.recv() => match job {
@@ -70,7 +64,7 @@ impl Worker {
                     Some(job) if self.breaker.state() == BreakerState::Closed => self.admit(job),
                     Some(job) => job.refuse(&Reason::BreakerOpen.into()),
                 },
-                () = give_up => {
+                () = &mut too_long, if !self.waiting.is_empty() => {
                     self.set_failing(&late);
                     self.breaker_open_at_once();
                     self.breaker.probe_started();
