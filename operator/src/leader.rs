@@ -1,0 +1,171 @@
+//! Who leads: one replica holds the Lease, renews it, and gives it back when it stops. The decisions are pure
+//! ([`election`]); this file carries them out. Has a client.
+
+mod election;
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::time::timeout_at;
+use tracing::{info, warn};
+
+use crate::clock;
+use election::{DURATION, Election, Seen, Step};
+
+/// A request to the API server while following; while leading it ends with the right to lead.
+const ASK_WITHIN: Duration = Duration::from_secs(5);
+
+/// Which lease, and under which name.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseSettings {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// `<pod>_<random>`: a pod that starts again is somebody else.
+    pub(crate) identity: String,
+}
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+enum LeaseError {
+    #[error("{what} the lease: {source}")]
+    Api { what: &'static str, source: Box<kube::Error> },
+    #[error("the API server did not answer about the lease in time")]
+    Timeout,
+}
+
+/// Takes part in elections until `stop` resolves, and says through `leading` whether this replica leads. It stops saying so
+/// before anybody else may take over, whatever the API server does. In the end the lease is given back.
+pub(crate) async fn run(
+    client: Client,
+    settings: LeaseSettings,
+    leading: watch::Sender<bool>,
+    stop: impl Future<Output = ()>,
+) {
+    let leases: Api<Lease> = Api::namespaced(client, &settings.namespace);
+    let mut election = Election::new(&settings.identity);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let began = clock::instant();
+        let until = election.leads_until().unwrap_or(began + ASK_WITHIN);
+        let turn = async {
+            timeout_at(until.into(), turn(&leases, &settings, &mut election)).await.unwrap_or(Err(LeaseError::Timeout))
+        };
+        let result = tokio::select! {
+            () = &mut stop => break,
+            result = turn => result,
+        };
+        if let Err(error) = result {
+            warn!(%error, "election");
+        }
+        let now = clock::instant();
+        let leads = election.leads(now);
+        leading.send_if_modified(|said| {
+            let changed = *said != leads;
+            if changed {
+                info!(leads, identity = %settings.identity, "leadership changed");
+            }
+            *said = leads;
+            changed
+        });
+        tokio::select! {
+            () = &mut stop => break,
+            () = tokio::time::sleep(election.pause(now)) => {}
+        }
+    }
+    let led = leading.send_replace(false);
+    if led && let Err(error) = release(&leases, &settings).await {
+        warn!(%error, "the lease was not given back, another replica waits until it ends");
+    }
+}
+
+async fn turn(leases: &Api<Lease>, settings: &LeaseSettings, election: &mut Election) -> Result<(), LeaseError> {
+    let failed = |what| move |source| LeaseError::Api { what, source: Box::new(source) };
+    let found = leases.get_opt(&settings.name).await.map_err(failed("read"))?;
+    // Before the request: the right to lead counts from when it was asked for.
+    let now = clock::instant();
+    let seen = found.as_ref().map(seen);
+    let written = match election.decide(seen.as_ref(), now) {
+        Step::Wait => return Ok(()),
+        Step::Create => leases.create(&PostParams::default(), &lease(settings, None, 0)).await,
+        Step::Take => {
+            let transitions = found.as_ref().and_then(|lease| lease.spec.as_ref()?.lease_transitions).unwrap_or(0);
+            leases.replace(&settings.name, &PostParams::default(), &lease(settings, found, transitions + 1)).await
+        }
+        Step::Renew => {
+            let mut renewed = found.unwrap_or_default();
+            let spec = renewed.spec.get_or_insert_default();
+            spec.renew_time = Some(MicroTime(clock::now()));
+            spec.lease_duration_seconds = Some(DURATION.as_secs() as i32);
+            leases.replace(&settings.name, &PostParams::default(), &renewed).await
+        }
+    };
+    match written {
+        Ok(_) => {
+            election.won(now);
+            Ok(())
+        }
+        // Somebody was faster: see who, next time.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(failed("write")(error)),
+    }
+}
+
+/// Gives the lease back, so that another replica need not wait for its end.
+async fn release(leases: &Api<Lease>, settings: &LeaseSettings) -> Result<(), LeaseError> {
+    let failed = |what| move |source| LeaseError::Api { what, source: Box::new(source) };
+    let work = async {
+        let Some(mut lease) = leases.get_opt(&settings.name).await.map_err(failed("read"))? else { return Ok(()) };
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() != Some(&settings.identity) {
+            return Ok(());
+        }
+        spec.holder_identity = None;
+        leases.replace(&settings.name, &PostParams::default(), &lease).await.map_err(failed("give back"))?;
+        info!("gave the lease back");
+        Ok(())
+    };
+    tokio::time::timeout(ASK_WITHIN, work).await.unwrap_or(Err(LeaseError::Timeout))
+}
+
+fn seen(lease: &Lease) -> Seen {
+    let spec = lease.spec.clone().unwrap_or_default();
+    Seen {
+        holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
+        version: lease.metadata.resource_version.clone().unwrap_or_default(),
+        duration: Duration::from_secs(spec.lease_duration_seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or(0)),
+    }
+}
+
+fn lease(settings: &LeaseSettings, found: Option<Lease>, transitions: i32) -> Lease {
+    let now = MicroTime(clock::now());
+    let metadata = found.map(|lease| lease.metadata).unwrap_or_else(|| ObjectMeta {
+        name: Some(settings.name.clone()),
+        namespace: Some(settings.namespace.clone()),
+        labels: Some([("app.kubernetes.io/part-of".to_owned(), "weir".to_owned())].into()),
+        ..ObjectMeta::default()
+    });
+    let spec = LeaseSpec {
+        holder_identity: Some(settings.identity.clone()),
+        lease_duration_seconds: Some(DURATION.as_secs() as i32),
+        acquire_time: Some(now.clone()),
+        renew_time: Some(now),
+        lease_transitions: Some(transitions),
+        ..LeaseSpec::default()
+    };
+    Lease { metadata, spec: Some(spec) }
+}
+
+/// Waits until this replica leads; false if the election is over.
+pub(crate) async fn elected(leading: &mut watch::Receiver<bool>) -> bool {
+    leading.wait_for(|leads| *leads).await.is_ok()
+}
+
+/// Waits until this replica no longer leads.
+pub(crate) async fn deposed(leading: &mut watch::Receiver<bool>) {
+    // An election that is over has deposed everybody.
+    let _ = leading.wait_for(|leads| !*leads).await;
+}

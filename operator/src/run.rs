@@ -1,0 +1,352 @@
+//! `weir-operator run`: opens what the flags name, and puts the parts together. It decides nothing itself.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::{info, warn};
+use weir_store::{Credentials, Store};
+
+use crate::admin::{self, Admin};
+use crate::certificate::{self, CertificateSettings, ServingCertificate};
+use crate::cli::RunFlags;
+use crate::controller::{self, Caches, Controller, Queue};
+use crate::events::Reporter;
+use crate::inject::Injector;
+use crate::leader::{self, LeaseSettings};
+use crate::log;
+use crate::metrics::Metrics;
+use crate::store_secret::{InvalidStoreSecret, Source, StoreSecret};
+use crate::webhook::{self, Namespaces, Webhook, WebhookMetrics};
+
+/// How often the files behind the Secret `weir-store` are read again.
+const READ_AGAIN: Duration = Duration::from_secs(10);
+/// How long a new leader waits for the store: without it every status would first say that it is away.
+const STORE_WITHIN: Duration = Duration::from_secs(3);
+/// After the signal: until the API server has heard that this replica takes no more webhooks.
+const LINGER: Duration = Duration::from_secs(3);
+/// How often what a replica needs is looked at until it is there, and then.
+const LOOK: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+
+/// Why the operator doesn't start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The system refused something.
+    #[error("{0}: {1}")]
+    System(&'static str, #[source] std::io::Error),
+    /// An address can't be listened on.
+    #[error("{flag} {address}: {source}")]
+    Listen {
+        /// The flag that named it.
+        flag: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Neither a kubeconfig nor a pod's account leads to an API server.
+    #[error("no API server: set KUBECONFIG, or run in a pod with a service account ({0})")]
+    Kubernetes(#[source] Box<kube::Error>),
+    /// The store's URL can't be used.
+    #[error("--redis-url: {0}")]
+    Store(String),
+    /// A file of the store's can't be used.
+    #[error(transparent)]
+    StoreSecret(#[from] InvalidStoreSecret),
+    /// The webhook server could not be set up.
+    #[error("webhooks: {0}")]
+    Webhook(#[from] rustls::Error),
+}
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// What the flags name can't be used.
+pub fn run(flags: RunFlags) -> Result<(), RunError> {
+    // Logging that another has set up serves as well.
+    let _ = log::start(flags.log_format, &flags.log_level);
+    // Only one provider is linked; a second call finds it in place.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| RunError::System("start threads", error))?;
+    let result = runtime.block_on(serve(flags));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+async fn serve(flags: RunFlags) -> Result<(), RunError> {
+    let source = Source {
+        url: flags.redis_url.clone(),
+        password_file: flags.redis_password_file.clone(),
+        ca_file: flags.redis_ca_file.clone(),
+        install_key_file: flags.install_key_file.clone(),
+    };
+    let secret = watch::Sender::new(Arc::new(source.read()?));
+    let store = open_store(&flags)?;
+    let webhooks = listen("--webhook-listen", flags.webhook_listen).await?;
+    let admin_listener = listen("--admin", flags.admin).await?;
+    let client = Client::try_default().await.map_err(|error| RunError::Kubernetes(Box::new(error)))?;
+    let stop = stop_signal()?;
+
+    let (metrics, webhook_metrics) = Metrics::new(WebhookMetrics::register);
+    let metrics = Arc::new(metrics);
+    let certificates = CertificateSettings {
+        namespace: flags.namespace.clone(),
+        secret: flags.ca_secret.clone(),
+        service: flags.webhook_service.clone(),
+        mutating_webhook: flags.mutating_webhook.clone(),
+        validating_webhook: flags.validating_webhook.clone(),
+    };
+    let serving = ServingCertificate::none_yet();
+    let (namespaces, watch_namespaces) = Namespaces::watch(client.clone());
+    let queue = Arc::new(Queue::default());
+    let (caches, watch_all) = controller::watch(&client, queue.clone(), metrics.clone());
+    let readiness = Arc::new(Readiness::new(serving.clone(), caches.clone()));
+
+    tokio::spawn(watch_namespaces);
+    tokio::spawn(watch_all);
+    tokio::spawn(certificate::maintain(client.clone(), certificates.clone(), serving.clone()));
+    tokio::spawn(readiness.clone().look(client.clone(), certificates.clone(), namespaces.clone()));
+    tokio::spawn(admin::serve(admin_listener, Arc::new(admin(&readiness, &metrics))));
+
+    let identity = identity(flags.pod_name.as_deref());
+    let reporter = Reporter { instance: identity.0.clone() };
+    let lease = LeaseSettings { namespace: flags.namespace.clone(), name: flags.lease.clone(), identity: identity.1 };
+    let (leading, led) = watch::channel(false);
+    let read_again = tokio::spawn(read_again(source, secret.clone()));
+    let term = Term { client: client.clone(), store, caches, queue, secret: secret.subscribe(), reporter, metrics };
+    tokio::spawn(lead(led, term, certificates, serving.clone()));
+    let election = tokio::spawn(leader::run(client, lease, leading, stopped(stop.clone())));
+
+    let injector = Injector {
+        sidecar_image: flags.sidecar_image,
+        image_pull_policy: flags.sidecar_image_pull_policy,
+        capture: flags.capture,
+    };
+    let webhook = Arc::new(Webhook { injector, namespaces, metrics: webhook_metrics });
+    info!(version = env!("CARGO_PKG_VERSION"), webhooks = %flags.webhook_listen, admin = %flags.admin, "started");
+    let lingering = {
+        let readiness = readiness.clone();
+        async move {
+            stopped(stop).await;
+            info!("stopping");
+            readiness.stopping.store(true, Ordering::Release);
+            tokio::time::sleep(LINGER).await;
+        }
+    };
+    webhook::serve(webhooks, serving, webhook, lingering).await?;
+    // The lease was given back long ago, unless the API server is away.
+    let _ = election.await;
+    read_again.abort();
+    Ok(())
+}
+
+async fn listen(flag: &'static str, address: SocketAddr) -> Result<TcpListener, RunError> {
+    TcpListener::bind(address).await.map_err(|source| RunError::Listen { flag, address, source })
+}
+
+fn open_store(flags: &RunFlags) -> Result<Store, RunError> {
+    let credentials =
+        Credentials::Files { password: flags.redis_password_file.clone(), ca: flags.redis_ca_file.clone() };
+    match Store::open(Some(&flags.redis_url), credentials, Arc::new(())) {
+        Ok(Store::Memory(_)) => {
+            Err(RunError::Store("memory: is inside one process; write redis://HOST:PORT/DB or rediss://…".to_owned()))
+        }
+        Ok(store) => Ok(store),
+        Err(error) => {
+            let text = error.to_string();
+            Err(RunError::Store(text.strip_prefix("--store: ").unwrap_or(&text).to_owned()))
+        }
+    }
+}
+
+/// This replica's pod, and its name in the election: a pod that starts again under its old name is somebody else.
+fn identity(pod_name: Option<&str>) -> (String, String) {
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let pod = pod_name.map_or_else(host, str::to_owned);
+    let random = RandomState::new().hash_one(std::process::id());
+    let identity = format!("{pod}_{random:016x}");
+    (pod, identity)
+}
+
+/// Says true once SIGTERM or SIGINT came.
+fn stop_signal() -> Result<watch::Receiver<bool>, RunError> {
+    let refused = |error| RunError::System("listen for signals", error);
+    let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
+    let (sender, stop) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        sender.send_replace(true);
+        // Kept, so that whoever asks later hears it too.
+        sender.closed().await;
+    });
+    Ok(stop)
+}
+
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Hands on the files of the store's Secret when they change; files that can't be used leave what was good.
+async fn read_again(source: Source, secret: watch::Sender<Arc<StoreSecret>>) {
+    loop {
+        tokio::time::sleep(READ_AGAIN).await;
+        let source = source.clone();
+        match tokio::task::spawn_blocking(move || source.read()).await {
+            Ok(Ok(read)) => {
+                let changed = secret.send_if_modified(|current| {
+                    let changed = **current != read;
+                    if changed {
+                        *current = Arc::new(read);
+                    }
+                    changed
+                });
+                if changed {
+                    info!("the store's credentials changed, handing them on");
+                }
+            }
+            Ok(Err(error)) => warn!(%error, "the store's credentials can't be read, keeping the last good ones"),
+            Err(_) => return,
+        }
+    }
+}
+
+/// What a leader works with.
+struct Term {
+    client: Client,
+    store: Store,
+    caches: Arc<Caches>,
+    queue: Arc<Queue>,
+    secret: watch::Receiver<Arc<StoreSecret>>,
+    reporter: Reporter,
+    metrics: Arc<Metrics>,
+}
+
+/// Works for as long as this replica leads, again and again.
+async fn lead(
+    mut leading: watch::Receiver<bool>,
+    term: Term,
+    certificates: CertificateSettings,
+    serving: Arc<ServingCertificate>,
+) {
+    while leader::elected(&mut leading).await {
+        term.metrics.leads(true);
+        // Dropped as a whole the moment another may lead, with all requests that are under way.
+        tokio::select! {
+            () = leader::deposed(&mut leading) => {}
+            () = term.work() => {}
+            () = certificate::keep_ca_bundle(term.client.clone(), certificates.clone(), serving.clone()) => {}
+        }
+        term.metrics.leads(false);
+    }
+}
+
+impl Term {
+    async fn work(&self) {
+        // What has not been listed would look as if it weren't there.
+        while !self.caches.not_synced().is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let reachable = async {
+            while self.store.ping().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        if tokio::time::timeout(STORE_WITHIN, reachable).await.is_err() {
+            warn!(status = ?self.store.status(), "the store does not answer; policies are handed out all the same");
+        }
+        let caches = (self.caches.clone(), self.queue.clone());
+        let (reporter, metrics) = (self.reporter.clone(), self.metrics.clone());
+        Controller::new(self.client.clone(), self.store.clone(), caches, self.secret.clone(), reporter, metrics)
+            .run()
+            .await;
+    }
+}
+
+/// What a replica needs before the API server may send it reviews.
+struct Readiness {
+    serving: Arc<ServingCertificate>,
+    caches: Arc<Caches>,
+    namespaces_known: AtomicBool,
+    bundle_in_place: AtomicBool,
+    stopping: AtomicBool,
+}
+
+impl Readiness {
+    fn new(serving: Arc<ServingCertificate>, caches: Arc<Caches>) -> Self {
+        let no = || AtomicBool::new(false);
+        Self { serving, caches, namespaces_known: no(), bundle_in_place: no(), stopping: no() }
+    }
+
+    /// Keeps an eye on what has to be asked for.
+    async fn look(self: Arc<Self>, client: Client, settings: CertificateSettings, namespaces: Namespaces) {
+        namespaces.synced().await;
+        self.namespaces_known.store(true, Ordering::Release);
+        loop {
+            match certificate::ca_bundle_in_place(&client, &settings, &self.serving).await {
+                Ok(in_place) => self.bundle_in_place.store(in_place, Ordering::Release),
+                // An API server that is away for a moment makes no replica unready.
+                Err(error) => warn!(%error, "the webhook configurations can't be looked at"),
+            }
+            let there = self.bundle_in_place.load(Ordering::Acquire);
+            tokio::time::sleep(if there { LOOK.1 } else { LOOK.0 }).await;
+        }
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        let mut need = |there: bool, what: &str| {
+            if !there {
+                missing.push(what.to_owned());
+            }
+        };
+        need(!self.stopping.load(Ordering::Acquire), "stopping");
+        need(self.serving.is_serving(), "no certificate is served yet");
+        need(self.bundle_in_place.load(Ordering::Acquire), "the webhook configurations lack the CA");
+        need(self.namespaces_known.load(Ordering::Acquire), "namespaces are not listed yet");
+        for kind in self.caches.not_synced() {
+            need(false, &format!("{kind} are not listed yet"));
+        }
+        missing
+    }
+}
+
+fn admin(readiness: &Arc<Readiness>, metrics: &Arc<Metrics>) -> Admin {
+    let (for_missing, for_metrics, metrics) = (readiness.clone(), readiness.clone(), metrics.clone());
+    Admin {
+        missing: Box::new(move || for_missing.missing()),
+        metrics: Box::new(move || {
+            metrics.pods(for_metrics.caches.pod_counts());
+            if let Some(expires) = for_metrics.serving.expires() {
+                metrics.certificate_expires(expires);
+            }
+            metrics.encode()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_that_starts_again_is_somebody_else_in_the_election() {
+        let (first, second) = (identity(Some("weir-operator-1")), identity(Some("weir-operator-1")));
+        assert_eq!(first.0, second.0);
+        assert_ne!(first.1, second.1);
+        assert_eq!(first.1.split('_').next(), Some("weir-operator-1"));
+    }
+}
