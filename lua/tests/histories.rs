@@ -105,7 +105,7 @@ pub(crate) fn gaps(backward: bool) -> impl Strategy<Value = Gap> {
         4 => any::<bool>().prop_map(|early| Gap::Wait { early }),
         2 => any::<bool>().prop_map(|early| Gap::Reset { early }),
         back => magnitudes(0, YEAR).prop_map(Gap::Back),
-        back => (0..=3_000_u64).prop_map(|thousandths| Gap::Back(thousandths)),
+        back => (0..=3_000_u64).prop_map(Gap::Back),
     ]
 }
 

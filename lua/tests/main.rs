@@ -1,6 +1,8 @@
 //! One binary: hand-worked histories, laws on the model, and the scripts on a real redis-server that each test starts
 //! for itself.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation is a failed test, with its line")]
+
 mod concurrency;
 mod histories;
 mod laws;

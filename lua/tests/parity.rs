@@ -47,7 +47,7 @@ fn the_script_and_the_model_agree_on_every_field() {
                 let decisions = if batch.distinct_keys() == 0 {
                     batch.read_reply(b"").expect("nothing")
                 } else {
-                    client.decide_at(now, &batch)
+                    client.decide_at(now, batch)
                 };
                 prop_assert_eq!(&decisions, &expected);
                 last = decisions.into_iter().next_back();

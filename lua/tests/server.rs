@@ -51,6 +51,11 @@ impl RedisServer {
         Client { connection, digest }
     }
 
+    #[allow(dead_code, reason = "the benchmark reads its CPU time")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     fn try_connect(&self) -> RedisResult<Connection> {
         let socket: PathBuf = self.folder.path().join("socket");
         let mut connection = redis::Client::open(format!("redis+unix://{}", socket.display()))?.get_connection()?;
