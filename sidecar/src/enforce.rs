@@ -14,6 +14,7 @@ use crate::metrics::Metrics;
 use crate::proxy::gate::{Gate, LimitHeaders, Ruling};
 use crate::reload::known::Running;
 use arc_swap::ArcSwap;
+use http::HeaderName;
 use http::request::Parts;
 use numbers::Refusing;
 use std::fmt;
@@ -179,6 +180,10 @@ impl fmt::Display for Wait {
 impl Gate for Enforcer {
     async fn rule(&self, request: &Parts, peer: IpAddr) -> Ruling {
         self.decide(request, peer).await
+    }
+
+    fn reads(&self, name: &HeaderName) -> bool {
+        self.table.load().routes.reads(name)
     }
 }
 

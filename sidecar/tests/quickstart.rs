@@ -162,3 +162,15 @@ async fn a_missing_key_that_is_denied_and_an_ambiguous_one_are_400_naming_the_he
     }
     assert_eq!(app.served(), 0);
 }
+
+#[tokio::test]
+async fn a_key_cannot_be_taken_away_by_calling_it_a_header_of_the_hop() {
+    enough_of_the_hour().await;
+    let (app, file) = (App::start().await, PolicyFile::new(&per_user(20)));
+    let sidecar = Sidecar::start(app.address, &["--policy", file.flag()]);
+    for connection in ["x-user, close", "close, X-User"] {
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\nx-user: ann\r\nConnection: {connection}\r\n\r\n");
+        assert!(raw(sidecar.listen, &request).await.starts_with("HTTP/1.1 200 "));
+    }
+    assert_eq!(get(sidecar.listen, "/", &[("x-user", "ann")]).await.number("x-ratelimit-remaining"), 17);
+}

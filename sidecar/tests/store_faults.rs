@@ -1,7 +1,7 @@
 //! Redis comes late, goes away, comes back: each policy says what its requests get meanwhile.
 use super::app::App;
 use super::client::{Connection, get};
-use super::policies::{PolicyFile, enough_of_the_hour, hourly, policy};
+use super::policies::{Mounted, PolicyFile, enough_of_the_hour, entry, hourly, policy};
 use super::redis::Redis;
 use super::sidecar::{PATIENCE, Sidecar};
 use std::time::{Duration, Instant};
@@ -64,6 +64,41 @@ async fn redis_killed_under_load_costs_an_allowing_policy_no_request_and_a_denyi
     assert!(closed.contains(&Ok(200)) && closed.contains(&Ok(503)), "{closed:?}");
     redis.come();
     until_limited(&sidecar).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_are_mounted_late_are_taken_when_they_come() {
+    enough_of_the_hour().await;
+    let (app, file, redis) = (App::start().await, PolicyFile::new(&both()), Redis::start());
+    let secret = tempfile::TempDir::new().unwrap();
+    let folder = secret.path().to_str().unwrap();
+    let sidecar = Sidecar::start(app.address, &["--policy", file.flag(), "--store-secret", folder, "--namespace", "shop"]);
+    assert_eq!(get(sidecar.listen, "/closed", &[("x-user", "ann")]).await.status, 503);
+    assert_eq!(get(sidecar.local, "/policy", &[]).await.json()["store"]["status"], "not_configured");
+    std::fs::write(secret.path().join("url"), redis.url()).unwrap();
+    until_limited(&sidecar).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sidecar_reports_what_it_enforces_before_it_is_ready_and_at_each_change() {
+    let (app, redis, mut mounted) = (App::start().await, Redis::start(), Mounted::empty());
+    mounted.document(&[entry("api", 3, 5)]);
+    let url = redis.url();
+    let flags = ["--policy", mounted.flag(), "--store", &url, "--namespace", "shop", "--pod-uid", "pod-1"];
+    let _sidecar = Sidecar::start(app.address, &flags);
+    let report = || redis.command("GET weir:{shop}:hb:pod-1");
+    assert!(report().contains(r#"{"uid":"uid-api","generation":3}"#), "{}", report());
+    let mut bad = entry("api", 4, 5);
+    bad["spec"]["limits"][0]["rate"]["period"] = "1x".into();
+    mounted.document(&[bad, entry("web", 1, 5)]);
+    let began = Instant::now();
+    while !report().contains(r#"{"uid":"uid-web","generation":1}"#) {
+        assert!(began.elapsed() < PATIENCE, "{}", report());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let report = report();
+    assert!(report.contains(r#"{"uid":"uid-api","generation":3}"#), "what is in force is the last good one: {report}");
+    assert!(report.contains("rejected") && report.contains(r#""generation":4"#), "{report}");
 }
 
 /// Until a decision is the store's again: its headers are there.

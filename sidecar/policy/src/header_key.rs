@@ -32,7 +32,7 @@ pub(crate) fn read<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Opti
 }
 
 /// True when the names are the same once `-` and `_` are.
-fn same_when_folded(a: &HeaderName, b: &HeaderName) -> bool {
+pub(crate) fn same_when_folded(a: &HeaderName, b: &HeaderName) -> bool {
     let (a, b) = (a.as_str().as_bytes(), b.as_str().as_bytes());
     let fold = |c: &u8| if *c == b'_' { b'-' } else { *c };
     a.len() == b.len() && a.iter().map(fold).eq(b.iter().map(fold))

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 
-use crate::header_key::{MAX_VALUE, Unusable};
+use crate::header_key::{MAX_VALUE, Unusable, same_when_folded};
 use crate::identity::Identity;
-use crate::key::Reading;
+use crate::key::{Key, Reading};
 use crate::policy::{Policy, PolicyLimit};
 use crate::request_match::Seen;
 
@@ -128,6 +128,14 @@ impl RouteTable {
             }
         }
         lookup
+    }
+
+    /// True when some limit counts by this header, in either of its spellings: a client must not have it taken away by
+    /// calling it one of the hop (RFC 9110 §7.6.1).
+    #[must_use]
+    pub fn reads(&self, name: &HeaderName) -> bool {
+        let mut keys = self.candidates().flat_map(|(_, limit)| &limit.keys);
+        keys.any(|key| matches!(key, Key::Header(own) if same_when_folded(own, name)))
     }
 
     /// The limits that could match: all of them, one by one. An index by path would stand here.

@@ -170,3 +170,13 @@ async fn a_request_that_cannot_be_counted_is_answered_and_counted_as_such() {
     }
     assert_eq!(counted(&skipping, "a", "x", "skipped"), 3);
 }
+
+#[tokio::test]
+async fn a_header_that_a_limit_counts_by_is_read_in_both_spellings() {
+    let spec = json!({"limits": [{"name": "x", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1h"},
+        "keys": [{"header": {"name": "X-User"}}]}]});
+    let enforcer = enforcer("memory:", vec![policy("a", spec)]).await;
+    let reads = |name: &'static str| enforcer.reads(&HeaderName::from_static(name));
+    assert!(reads("x-user") && reads("x_user"));
+    assert!(!reads("x-tenant"));
+}
