@@ -5,11 +5,13 @@
 //! A call whose reply is lost is never sent again.
 
 mod connect;
+mod rotation;
 mod standing;
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::RandomState;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Script, Value, cmd};
@@ -25,8 +27,9 @@ use crate::job::{Group, Job, Reply, Request};
 use crate::observer::Observer;
 use crate::reason::{Reason, StoreError};
 use crate::waits::Waits;
+use rotation::Rotation;
 
-/// How often the credentials are looked at, and how long to wait while there is nothing to connect to.
+/// How often the credentials are looked at while a connection works, and how long to wait while there is nothing to connect to.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often in one call the script is loaded: more than once if it is flushed again at once.
 const LOADS: usize = 3;
@@ -96,9 +99,9 @@ impl Worker {
         }
     }
 
-    /// Serves until the connection is of no more use or the credentials have changed.
+    /// Serves until the connection is of no more use.
     async fn serve(&mut self, mut connection: Connection, used: (Target, Stamp)) -> Result<(), Abandoned> {
-        let (target, mut stamp) = used;
+        let mut rotation = Rotation::new(used.0, used.1);
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // whether the server has answered a real call on this connection
@@ -114,6 +117,7 @@ impl Worker {
                     }
                     () = connection.hung_up() => Idle::HungUp,
                     _ = look.tick() => Idle::Look,
+                    opened = rotation.opened() => Idle::Opened(opened),
                 };
                 taken.drain(..).for_each(|job| self.admit(job));
                 self.taken = taken;
@@ -125,12 +129,8 @@ impl Worker {
                         }
                         return Ok(());
                     }
-                    Idle::Look => {
-                        if self.source_changed(&target, &mut stamp) {
-                            return Ok(());
-                        }
-                        continue;
-                    }
+                    Idle::Look => rotation.look(&self.source, self.waits.connect),
+                    Idle::Opened(opened) => self.replace(&mut connection, opened, &rotation),
                 }
             }
             if let Some((command, reply)) = self.commands.pop_front()
@@ -151,12 +151,21 @@ impl Worker {
                 }
             }
             self.take_what_arrived();
-            // only an idle worker waits for the tick above; a busy one must look as well
-            if std::future::poll_fn(|context| std::task::Poll::Ready(look.poll_tick(context).is_ready())).await
-                && self.source_changed(&target, &mut stamp)
-            {
-                return Ok(());
+            // only an idle worker waits for these above; a busy one must look as well
+            if std::future::poll_fn(|context| Poll::Ready(look.poll_tick(context).is_ready())).await {
+                rotation.look(&self.source, self.waits.connect);
             }
+            if rotation.is_done() {
+                let opened = rotation.opened().await;
+                self.replace(&mut connection, opened, &rotation);
+            }
+        }
+    }
+
+    fn replace(&self, connection: &mut Connection, opened: Option<Connection>, rotation: &Rotation) {
+        if let Some(opened) = opened {
+            *connection = opened;
+            self.gate.set_install_key(rotation.used().install_key);
         }
     }
 
@@ -216,20 +225,6 @@ impl Worker {
         }
     }
 
-    fn source_changed(&self, target: &Target, stamp: &mut Stamp) -> bool {
-        let now = self.source.stamp();
-        if now == *stamp {
-            return false;
-        }
-        *stamp = now;
-        // a Secret that is gone or faulty leaves a working connection alone
-        let changed = matches!(self.source.read(), Ok(Some(read)) if read != *target);
-        if changed {
-            tracing::info!("store credentials changed: connecting again");
-        }
-        changed
-    }
-
     fn admit(&mut self, job: Job) {
         match job {
             Job::Decide(request) => self.waiting.push_back(request),
@@ -262,6 +257,7 @@ enum Idle {
     Job,
     HungUp,
     Look,
+    Opened(Option<Connection>),
 }
 
 /// Whether another connection may lead to a server, or a user, that decides.

@@ -48,13 +48,38 @@ async fn a_secret_that_can_t_be_used_is_named_and_a_corrected_one_heals_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_changed_before_its_server_costs_no_decision_and_is_taken_when_it_works() {
+    let server = Server::start();
+    let set =
+        |password: &str| -> () { server.ask(&["ACL", "SETUSER", "me", "on", "resetpass", password, "~*", "+@all"]) };
+    let connected = || -> Vec<String> {
+        let list: String = server.ask(&["CLIENT", "LIST"]);
+        let mine = list.lines().filter(|line| line.contains(" user=me "));
+        mine.filter_map(|line| line.split_whitespace().next().map(ToOwned::to_owned)).collect()
+    };
+    set(">one");
+    let (url, user) = (server.url(), ("user", "me"));
+    let mut secret = Secret::holding(&[("url", &url), user, ("password", "one")]);
+    let store = open(&secret);
+    until_decided(&store).await;
+    let before = connected();
+    assert_eq!(before.len(), 1);
+    secret.swap(&[("url", &url), user, ("password", "two")]);
+    until("the new password is tried", || server.ask::<String>(&["INFO", "errorstats"]).contains("WRONGPASS")).await;
+    assert_eq!((connected(), store.status()), (before.clone(), StoreStatus::Connected));
+    set(">two");
+    until("the new password is in use", || matches!(&connected()[..], [one] if *one != before[0])).await;
+    until_decided(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_server_in_the_secret_is_taken_without_a_restart() {
     let (first, second) = (Server::start(), Server::start());
     let mut secret = Secret::holding(&[("url", &first.url())]);
     let store = open(&secret);
     until_decided(&store).await;
     secret.swap(&[("url", &second.url())]);
-    until("the second server is asked", || second.ask::<String>(&["CLIENT", "LIST"]).lines().count() == 2).await;
+    until("the first server is left", || first.ask::<String>(&["CLIENT", "LIST"]).lines().count() == 1).await;
     until_decided(&store).await;
     assert_eq!(second.ask::<usize>(&["DBSIZE"]), 1);
 }
