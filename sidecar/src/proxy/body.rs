@@ -4,8 +4,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -19,6 +18,9 @@ pub(crate) enum ProxyBody {
     Full(Option<Bytes>),
     /// What the application sends.
     Stream(Incoming),
+    /// None, under a head that tells of a length all the same (304). The HTTP library drops such a length where it knows
+    /// that the body is empty.
+    Untold,
 }
 
 /// The body of a request to the application.
@@ -29,7 +31,7 @@ pub(crate) enum RequestBody {
     /// What the client sends.
     Stream(Incoming),
     /// What the client sends once it was told to go on.
-    Waiting(Incoming, Box<Waiting>),
+    Waiting(Box<Waiting>),
 }
 
 /// A client that asked whether its body is wanted (`Expect: 100-continue`) is told so by the first look at its body; so
@@ -38,15 +40,16 @@ pub(crate) enum RequestBody {
 pub(crate) struct Waiting {
     told: Pin<Box<OwnedNotified>>,
     late: Pin<Box<Sleep>>,
+    size: SizeHint,
     go: Arc<Go>,
 }
 
 /// The application's word about the body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Go {
     notify: Arc<Notify>,
-    answered: AtomicBool,
-    given: AtomicBool,
+    /// Until it is asked for, or never will be.
+    body: Mutex<Option<Incoming>>,
 }
 
 impl ProxyBody {
@@ -64,28 +67,27 @@ impl ProxyBody {
 }
 
 impl Go {
+    /// Holds the body until the application's word, or for `time`; both ends of that.
+    pub(crate) fn hold(body: Incoming, time: Duration) -> (Arc<Self>, RequestBody) {
+        let size = body.size_hint();
+        let go = Arc::new(Self { notify: Arc::default(), body: Mutex::new(Some(body)) });
+        let told = Box::pin(Arc::clone(&go.notify).notified_owned());
+        let late = Box::pin(tokio::time::sleep(time));
+        (Arc::clone(&go), RequestBody::Waiting(Box::new(Waiting { told, late, size, go })))
+    }
+
     /// The application wants the body.
     pub(crate) fn on(&self) {
         self.notify.notify_one();
     }
 
-    /// True when the body was asked for.
-    pub(crate) fn was_given(&self) -> bool {
-        self.given.load(Relaxed)
+    /// The application has answered: a body that was not asked for by now never will be. True if it was not.
+    pub(crate) fn over(&self) -> bool {
+        self.take().is_some()
     }
 
-    /// The application answered without it: it is never asked for.
-    pub(crate) fn never(&self) {
-        self.answered.store(true, Relaxed);
-    }
-}
-
-impl RequestBody {
-    /// A body that waits for the word.
-    #[must_use]
-    pub(crate) fn waiting(body: Incoming, go: Arc<Go>, time: Duration) -> Self {
-        let told = Box::pin(Arc::clone(&go.notify).notified_owned());
-        Self::Waiting(body, Box::new(Waiting { told, late: Box::pin(tokio::time::sleep(time)), go }))
+    fn take(&self) -> Option<Incoming> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -97,6 +99,7 @@ impl Body for ProxyBody {
         match self.get_mut() {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Stream(body) => Pin::new(body).poll_frame(cx),
+            Self::Untold => Poll::Ready(None),
         }
     }
 
@@ -104,6 +107,7 @@ impl Body for ProxyBody {
         match self {
             Self::Full(bytes) => bytes.is_none(),
             Self::Stream(body) => body.is_end_stream(),
+            Self::Untold => false,
         }
     }
 
@@ -111,6 +115,7 @@ impl Body for ProxyBody {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Stream(body) => body.size_hint(),
+            Self::Untold => SizeHint::default(),
         }
     }
 }
@@ -121,41 +126,37 @@ impl Body for RequestBody {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
-        if let Self::Waiting(_, waiting) = this {
-            ready!(waiting.poll(cx));
-            if let Self::Waiting(body, _) = std::mem::replace(this, Self::Empty) {
-                *this = Self::Stream(body);
-            }
+        if let Self::Waiting(waiting) = this {
+            *this = Self::Stream(ready!(waiting.poll(cx)));
         }
         match this {
             Self::Stream(body) => Pin::new(body).poll_frame(cx),
-            Self::Empty | Self::Waiting(..) => Poll::Ready(None),
+            Self::Empty | Self::Waiting(_) => Poll::Ready(None),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Empty => true,
-            Self::Stream(body) | Self::Waiting(body, _) => body.is_end_stream(),
+            Self::Stream(body) => body.is_end_stream(),
+            Self::Waiting(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Empty => SizeHint::with_exact(0),
-            Self::Stream(body) | Self::Waiting(body, _) => body.size_hint(),
+            Self::Stream(body) => body.size_hint(),
+            Self::Waiting(waiting) => waiting.size.clone(),
         }
     }
 }
 
 impl Waiting {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.go.answered.load(Relaxed) {
-            return Poll::Pending;
-        }
+    /// The body once it is wanted; pending for ever when it is over.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Incoming> {
         if self.told.as_mut().poll(cx).is_ready() || self.late.as_mut().poll(cx).is_ready() {
-            self.go.given.store(true, Relaxed);
-            return Poll::Ready(());
+            return self.go.take().map_or(Poll::Pending, Poll::Ready);
         }
         Poll::Pending
     }

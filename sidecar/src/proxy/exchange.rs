@@ -169,11 +169,13 @@ async fn forward<G: Gate>(
     if !is_http1 {
         set_authority(&mut parts);
     }
-    let go = (expects(&parts) && !body.is_end_stream()).then(|| Arc::new(Go::default()));
-    let body = match &go {
-        Some(go) => RequestBody::waiting(body, Arc::clone(go), proxy.limits.continue_time),
-        None if body.is_end_stream() => RequestBody::Empty,
-        None => RequestBody::Stream(body),
+    let (go, body) = if body.is_end_stream() {
+        (None, RequestBody::Empty)
+    } else if expects(&parts) {
+        let (go, body) = Go::hold(body, proxy.limits.continue_time);
+        (Some(go), body)
+    } else {
+        (None, RequestBody::Stream(body))
     };
     let mut request = Request::from_parts(parts, body);
     if let Some(go) = go.clone() {
@@ -184,9 +186,8 @@ async fn forward<G: Gate>(
         });
     }
     let sent = session.upstream.send(request).await;
-    if let Some(go) = &go {
-        go.never();
-    }
+    // an answer before the body was asked for leaves open whether the client sends it
+    let unasked = go.is_some_and(|go| go.over());
     let answered = match sent {
         Ok(response) => response,
         Err(_) if session.signal.is_broken() => return close(answer::broken()),
@@ -207,6 +208,8 @@ async fn forward<G: Gate>(
         let (Some(client), Some(permit), true) = (switch, permit, is_connect != offered) else {
             return close(answer::not_offered());
         };
+        // what follows is no body, whatever the application says about its length (RFC 9110 §9.3.6)
+        head.headers.remove(header::CONTENT_LENGTH);
         if offered {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         }
@@ -220,9 +223,10 @@ async fn forward<G: Gate>(
         session.upstream.stays_http();
     }
     head.headers.remove(header::UPGRADE);
-    let response = Response::from_parts(head, ProxyBody::Stream(body));
-    // an answer before the body was asked for leaves open whether the client sends it
-    if is_http1 && (of_application.close || go.is_some_and(|go| !go.was_given())) { close(response) } else { response }
+    let untold =
+        is_http1 && head.status == StatusCode::NOT_MODIFIED && head.headers.contains_key(header::CONTENT_LENGTH);
+    let response = Response::from_parts(head, if untold { ProxyBody::Untold } else { ProxyBody::Stream(body) });
+    if is_http1 && (of_application.close || unasked) { close(response) } else { response }
 }
 
 fn expects(parts: &Parts) -> bool {

@@ -82,9 +82,9 @@ enum Wait {
 impl<S> Guard<S> {
     /// Guards `io`, of which `prefix` has been read already; the first head is to be whole by `first_by`.
     pub(crate) fn new(io: S, prefix: &[u8], first_by: Instant, limits: &ProxyLimits, signal: Arc<Signal>) -> Self {
-        Self {
+        let mut guard = Self {
             io,
-            pending: BytesMut::from(prefix),
+            pending: BytesMut::new(),
             cleared: 0,
             expect: Expect::Head,
             scan: Scan::default(),
@@ -98,7 +98,9 @@ impl<S> Guard<S> {
             timer: None,
             shut: false,
             signal,
-        }
+        };
+        guard.keep(BytesMut::from(prefix));
+        guard
     }
 
     /// The connection and what was read from it and not handed on: the start of a tunnel.

@@ -45,26 +45,22 @@ pub(crate) fn read(bytes: &[u8], limits: &HeadLimits) -> Result<Head, Rejection>
     target(method, path)?;
     let (mut host, mut length, mut chunked, mut upgrade) = (None, None, false, false);
     for field in request.headers.iter() {
-        // by length first: nearly all fields are none of these
-        match field.name.len() {
-            4 if field.name.eq_ignore_ascii_case("host") => {
-                if host.replace(field.value).is_some() {
-                    return Err(Malformed("there are two Host fields"));
-                }
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        if is("host") {
+            if host.replace(field.value).is_some() {
+                return Err(Malformed("there are two Host fields"));
             }
-            7 if field.name.eq_ignore_ascii_case("upgrade") => upgrade = true,
-            14 if field.name.eq_ignore_ascii_case("content-length") => {
-                if length.replace(content_length(field.value)?).is_some() {
-                    return Err(Malformed("there are two Content-Length fields"));
-                }
+        } else if is("content-length") {
+            if length.replace(content_length(field.value)?).is_some() {
+                return Err(Malformed("there are two Content-Length fields"));
             }
-            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
-                if chunked || !field.value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(Malformed("Transfer-Encoding is not exactly `chunked`"));
-                }
-                chunked = true;
+        } else if is("transfer-encoding") {
+            if chunked || !field.value.eq_ignore_ascii_case(b"chunked") {
+                return Err(Malformed("Transfer-Encoding is not exactly `chunked`"));
             }
-            _ => {}
+            chunked = true;
+        } else if is("upgrade") {
+            upgrade = true;
         }
     }
     match host {

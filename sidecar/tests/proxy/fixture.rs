@@ -1,0 +1,65 @@
+//! A proxy before an application, with a gate that does what the request asks it to.
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, Response};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use weir_sidecar::drain::{DrainTrigger, drain};
+use weir_sidecar::proxy::{Gate, LimitHeaders, Numbers, Proxy, ProxyLimits, ProxyMetrics, Ruling, Target, Upstream};
+
+/// Refuses what has `x-refuse`, panics at `x-panic`, counts with `x-count`, admits the rest.
+pub(crate) struct Asked;
+
+impl Gate for Asked {
+    async fn rule(&self, parts: &Parts, _peer: IpAddr) -> Ruling {
+        assert!(!parts.headers.contains_key("x-panic"), "as the request asked");
+        if parts.headers.contains_key("x-refuse") {
+            let answer = Response::builder().status(429).header("weir-error", "limited").header("retry-after", "7");
+            return Ruling::Refuse(Box::new(answer.body(Bytes::from_static(b"too many")).unwrap()));
+        }
+        let numbers = Numbers { limit: 20, remaining: 19, reset: 60 };
+        let counted = parts.headers.contains_key("x-count");
+        Ruling::Admit(if counted { LimitHeaders::new(numbers) } else { LimitHeaders::none() })
+    }
+
+    fn reads(&self, name: &HeaderName) -> bool {
+        name == "x-user"
+    }
+}
+
+/// Listens as long as it lives.
+pub(crate) struct Fixture {
+    pub(crate) address: SocketAddr,
+    pub(crate) drain: DrainTrigger,
+    pub(crate) metrics: ProxyMetrics,
+    pub(crate) serving: JoinSet<()>,
+}
+
+impl Fixture {
+    pub(crate) async fn before(application: SocketAddr) -> Self {
+        Self::with(application, limits()).await
+    }
+
+    pub(crate) async fn with(application: SocketAddr, limits: ProxyLimits) -> Self {
+        Self::to(Upstream::Fixed { target: Target::Address(application), tls: false }, limits).await
+    }
+
+    pub(crate) async fn to(upstream: Upstream, limits: ProxyLimits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (trigger, drain) = drain();
+        let metrics = ProxyMetrics::default();
+        let proxy = Proxy::new(Arc::new(Asked), limits, drain, metrics.clone());
+        let mut serving = JoinSet::new();
+        serving.spawn(proxy.serve(listener, upstream));
+        Self { address, drain: trigger, metrics, serving }
+    }
+}
+
+/// The documented limits, except that lingering is short.
+pub(crate) fn limits() -> ProxyLimits {
+    ProxyLimits { linger_time: Duration::from_millis(500), ..ProxyLimits::default() }
+}
