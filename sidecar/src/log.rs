@@ -71,7 +71,8 @@ pub fn start(format: LogFormat, levels: &LogLevels) -> Result<LogControl, TryIni
     let (filter, handle) = reload::Layer::new(levels.0.clone());
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        // for people the module says little; machines get it
+        LogFormat::Text => lines.with_target(false).with_ansi(std::io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;

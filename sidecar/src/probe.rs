@@ -49,15 +49,17 @@ struct RawProbe {
     timeout_seconds: u32,
 }
 
-/// A pod's `httpGet`.
+/// A pod's `httpGet`, with all that it may hold.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct RawHttp {
     port: serde_json::Value,
     #[serde(default)]
     path: String,
     #[serde(default)]
     scheme: Option<String>,
+    #[serde(default)]
+    host: Option<String>,
     #[serde(default)]
     http_headers: Vec<RawHeader>,
 }
@@ -136,6 +138,9 @@ fn port(value: &serde_json::Value) -> Result<u16, String> {
 fn http_question(raw: RawHttp) -> Result<Question, String> {
     if let Some(scheme) = raw.scheme.filter(|scheme| scheme != "HTTP") {
         return Err(format!("scheme {scheme} is the application's own TLS; leave such a probe as it is"));
+    }
+    if let Some(host) = raw.host.filter(|host| !host.is_empty()) {
+        return Err(format!("host {host} is not this pod; leave such a probe as it is"));
     }
     let path = if raw.path.starts_with('/') { raw.path } else { format!("/{}", raw.path) };
     let target = path.parse().map_err(|_| format!("path {path:?} can't be requested"))?;

@@ -51,7 +51,8 @@ impl Reporter {
 /// The record of what `status` holds.
 fn heartbeat(status: &Status, pod_uid: &str, install_key: &str, store: &str) -> Heartbeat {
     let mut heartbeat = Heartbeat::new(pod_uid, install_key, store);
-    let in_force = status.in_force();
+    // a policy from a local file has no uid, and nobody waits for a report of it
+    let in_force = status.in_force().filter(|(_, version)| !version.uid.is_empty());
     heartbeat.policies = in_force
         .map(|(_, version)| PolicyReport { uid: version.uid.clone(), generation: version.generation })
         .collect();

@@ -51,3 +51,17 @@ async fn a_broken_empty_or_missing_file_keeps_the_last_good_policies() {
     fs::write(&file.path, per_user(30)).unwrap();
     until_limit(&sidecar, 30).await;
 }
+
+#[tokio::test]
+async fn a_change_that_the_kernel_does_not_tell_of_is_seen_all_the_same() {
+    enough_of_the_hour().await;
+    let (app, real) = (App::start().await, PolicyFile::new(&per_user(20)));
+    let folder = tempfile::TempDir::new().unwrap();
+    let link = folder.path().join("policies.yaml");
+    std::os::unix::fs::symlink(&real.path, &link).unwrap();
+    let sidecar = Sidecar::start(app.address, &["--policy", link.to_str().unwrap()]);
+    until_limit(&sidecar, 20).await;
+    // in another folder than the one that is watched
+    fs::write(&real.path, per_user(30)).unwrap();
+    until_limit(&sidecar, 30).await;
+}

@@ -7,14 +7,15 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// So many at once; the oldest then makes room, so that nobody can keep the kubelet out by holding connections open.
+/// So many at once; then the peer that holds most of them loses its oldest, so that nobody can keep the kubelet out, or
+/// break off what it asks, by opening more.
 const CONNECTIONS: usize = 64;
 /// How long a request's head may take.
 const HEAD: Duration = Duration::from_secs(5);
@@ -43,22 +44,34 @@ impl Answer for super::LocalAdmin {
     }
 }
 
+/// One that is open.
+struct Open {
+    peer: IpAddr,
+    handle: AbortHandle,
+}
+
 /// Serves for as long as it is polled.
 pub async fn serve(listener: TcpListener, admin: Arc<impl Answer>) {
-    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let mut open: Vec<Open> = Vec::new();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(BACK_OFF).await;
             continue;
         };
-        open.retain(|connection| !connection.is_finished());
-        if open.len() >= CONNECTIONS
-            && let Some(oldest) = open.pop_front()
-        {
-            oldest.abort();
+        open.retain(|connection| !connection.handle.is_finished());
+        if open.len() >= CONNECTIONS {
+            open.remove(surplus(&open)).handle.abort();
         }
-        open.push_back(tokio::spawn(connection(stream, admin.clone())).abort_handle());
+        let handle = tokio::spawn(connection(stream, admin.clone())).abort_handle();
+        open.push(Open { peer: peer.ip().to_canonical(), handle });
     }
+}
+
+/// The oldest connection of the peer that has most of them; `open` is in order of age and not empty.
+fn surplus(open: &[Open]) -> usize {
+    let of = |peer| open.iter().filter(|other| other.peer == peer).count();
+    let most = open.iter().map(|each| of(each.peer)).max();
+    open.iter().position(|each| Some(of(each.peer)) == most).unwrap_or(0)
 }
 
 async fn connection(stream: TcpStream, admin: Arc<impl Answer>) {
@@ -80,4 +93,19 @@ async fn connection(stream: TcpStream, admin: Arc<impl Answer>) {
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
     let _ = tokio::time::timeout(WHOLE, serving).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_holds_most_connections_makes_room_and_not_the_oldest_of_all() {
+        let idle = || tokio::spawn(std::future::pending::<()>()).abort_handle();
+        let open: Vec<_> = [1, 2, 1, 2, 2]
+            .map(|last| Open { peer: IpAddr::from([10, 0, 0, last]), handle: idle() })
+            .into_iter()
+            .collect();
+        assert_eq!(surplus(&open), 1);
+    }
 }

@@ -133,6 +133,8 @@ fn a_wrong_list_is_refused_by_container_and_kind() {
         ),
         (r#"[{"container":"app","kind":"readiness","tcp":{"port":0}}]"#, "app/readiness: port 0 is not a number"),
         (r#"[{"container":"app","kind":"liveness","http":{"port":1,"scheme":"HTTPS"}}]"#, "app/liveness: scheme HTTPS"),
+        (r#"[{"container":"app","kind":"liveness","http":{"port":1,"host":"a.b"}}]"#, "app/liveness: host a.b"),
+        (r#"[{"container":"app","kind":"liveness","grpc":{"port":1}}]"#, "grpc"),
     ] {
         let error = Probes::parse(json).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");

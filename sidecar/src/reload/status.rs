@@ -123,6 +123,11 @@ impl Status {
 
     /// Tells what differs from `before`.
     pub(super) fn log(&self, before: &Self) {
+        let same = |status: &Self| (status.document.clone(), status.policies.clone(), status.labels_error.clone());
+        if *before != Self::default() && same(self) == same(before) {
+            tracing::debug!(revision = self.revision, in_force = self.summary(), "the same policies again");
+            return;
+        }
         match &self.document {
             DocumentState::Kept(reason) => {
                 tracing::error!(reason, kept = self.summary(), "the policies can't be read, the last good ones stay");
