@@ -63,8 +63,6 @@ impl<G: Gate> Proxy<G> {
         let mut served = JoinSet::new();
         let accepting = async {
             loop {
-                // the semaphore is never closed
-                let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
                 let (stream, peer) = match listener.accept().await {
                     Ok(accepted) => accepted,
                     // the client gave up between connecting and being accepted
@@ -75,6 +73,8 @@ impl<G: Gate> Proxy<G> {
                         continue;
                     }
                 };
+                // at the bound this one waits, and those behind it in the kernel's queue; the semaphore is never closed
+                let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
                 while served.try_join_next().is_some() {}
                 let connection = connection::serve(Arc::clone(&self), stream, peer, upstream.clone());
                 served.spawn(async move {

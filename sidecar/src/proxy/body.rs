@@ -147,7 +147,7 @@ impl Body for RequestBody {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Stream(body) => body.size_hint(),
-            Self::Waiting(waiting) => waiting.size.clone(),
+            Self::Waiting(waiting) => waiting.size,
         }
     }
 }

@@ -45,7 +45,11 @@ pub(crate) async fn serve<G: Gate>(proxy: Arc<Proxy<G>>, mut stream: TcpStream, 
         return;
     }
     let first_by = clock::now() + limits.head_time;
-    match tokio::time::timeout_at(first_by.into(), sniff(&mut stream)).await {
+    let sniffed = tokio::select! {
+        sniffed = tokio::time::timeout_at(first_by.into(), sniff(&mut stream)) => sniffed,
+        () = session.last_word() => return,
+    };
+    match sniffed {
         Err(_) => {
             let _ = stream.write_all(SILENT).await;
             session.proxy.metrics.answered(http::StatusCode::REQUEST_TIMEOUT);
@@ -77,6 +81,7 @@ async fn serve1<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix,
         let mut connection = pin!(connection);
         let mut closing = pin!(session.closing1());
         let served = tokio::select! {
+            biased;
             served = connection.as_mut() => served,
             () = closing.as_mut() => {
                 connection.as_mut().graceful_shutdown();
@@ -119,6 +124,7 @@ async fn serve2<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix)
     let mut connection = pin!(connection);
     let mut closing = pin!(session.closing2());
     let served = tokio::select! {
+        biased;
         served = connection.as_mut() => served,
         () = closing.as_mut() => {
             connection.as_mut().graceful_shutdown();

@@ -8,6 +8,7 @@ use super::limits::{FIELDS, ForwardedFor, ProxyLimits};
 use super::metrics::Counted;
 use super::session::Session;
 use super::tunnel::Tunnel;
+use super::upstream::UpstreamError;
 use crate::drain::Phase;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -193,7 +194,8 @@ async fn forward<G: Gate>(
         Err(_) if session.signal.is_broken() => return close(answer::broken()),
         Err(error) => {
             session.upstream.stays_http();
-            return answer::upstream(error);
+            let answer = answer::upstream(error);
+            return if error == UpstreamError::Reset { close(answer) } else { answer };
         }
     };
     let (mut head, body) = answered.into_parts();
@@ -226,7 +228,9 @@ async fn forward<G: Gate>(
     let untold =
         is_http1 && head.status == StatusCode::NOT_MODIFIED && head.headers.contains_key(header::CONTENT_LENGTH);
     let response = Response::from_parts(head, if untold { ProxyBody::Untold } else { ProxyBody::Stream(body) });
-    if is_http1 && (of_application.close || unasked) { close(response) } else { response }
+    // a body that ends with the application's connection ends with the client's too
+    let until_close = !of_application.delimited && !response.body().is_end_stream();
+    if is_http1 && (of_application.close || until_close || unasked) { close(response) } else { response }
 }
 
 fn expects(parts: &Parts) -> bool {
@@ -248,8 +252,13 @@ fn set_authority(parts: &mut Parts) {
 }
 
 fn set_forwarded_for(headers: &mut HeaderMap, peer: &HeaderValue, forwarded_for: ForwardedFor) {
-    if forwarded_for == ForwardedFor::Append {
-        headers.append(X_FORWARDED_FOR, peer.clone());
+    if forwarded_for == ForwardedFor::Append && headers.contains_key(X_FORWARDED_FOR) {
+        // one line: who reads only one of several would read one that the client wrote
+        let mut hops: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
+        hops.push(peer.as_bytes());
+        if let Ok(joined) = HeaderValue::from_bytes(&hops.join(&b", "[..])) {
+            headers.insert(X_FORWARDED_FOR, joined);
+        }
     } else {
         headers.entry(X_FORWARDED_FOR).or_insert_with(|| peer.clone());
     }

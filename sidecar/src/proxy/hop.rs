@@ -15,6 +15,8 @@ pub(crate) struct Hop {
     pub(crate) close: bool,
     /// It is to be kept, which HTTP/1.0 has to say.
     pub(crate) keep: bool,
+    /// Its end can be seen without the connection's end.
+    pub(crate) delimited: bool,
     /// The client takes trailers.
     pub(crate) trailers: bool,
     /// The protocols the client offers to switch to, without those that would carry HTTP past the limits.
@@ -45,6 +47,7 @@ pub(crate) fn strip_request<G: Gate>(headers: &mut HeaderMap, method: &Method, v
 pub(crate) fn strip_response(headers: &mut HeaderMap, version: Version) -> Hop {
     let mut hop = Hop::default();
     if version < Version::HTTP_2 {
+        hop.delimited = headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
         strip_named(headers, &mut hop, &mut false, |name| *name == header::UPGRADE);
         headers.remove(KEEP_ALIVE);
         headers.remove(PROXY_CONNECTION);

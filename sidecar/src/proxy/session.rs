@@ -88,14 +88,16 @@ impl<G: Gate> Session<G> {
     /// When an HTTP/1 connection is to take no further request: the application closed its side, or this process ends. While
     /// draining, an idle one stays: to close it would meet a request under way, and the next answer says `close`.
     pub(crate) async fn closing1(&self) {
-        let stopping = async {
-            self.proxy.drain.reached(Phase::Stopping).await;
-            tokio::time::sleep(LAST_WORD).await;
-        };
         tokio::select! {
             () = self.gone.notified() => {}
-            () = stopping => {}
+            () = self.last_word() => {}
         }
+    }
+
+    /// When a connection that has nothing in flight is to end because this process does.
+    pub(crate) async fn last_word(&self) {
+        self.proxy.drain.reached(Phase::Stopping).await;
+        tokio::time::sleep(LAST_WORD).await;
     }
 
     /// When an HTTP/2 connection is to take no further request. GOAWAY races with nothing, so draining is enough; but a

@@ -77,6 +77,19 @@ async fn a_close_that_is_announced_is_passed_on_both_ways() {
     );
 }
 
+#[tokio::test]
+async fn an_answer_that_ends_with_its_connection_ends_the_client_s() {
+    let application = Application::start(|_, mut raw| async move {
+        raw.read_head().await;
+        raw.write("HTTP/1.1 200 OK\r\n\r\nuntil the end").await;
+    })
+    .await;
+    let proxy = Fixture::before(application.address).await;
+    let answer = exchange(proxy.address, GET).await;
+    assert_eq!((header(&answer, "connection"), header(&answer, "transfer-encoding")), (Some("close"), Some("chunked")));
+    assert!(answer.ends_with("D\r\nuntil the end\r\n0\r\n\r\n"), "{answer}");
+}
+
 /// Answers the first request of each connection; closes its first connection at a later one.
 async fn closes_at_second() -> Application {
     Application::start(|number, mut raw| async move {
