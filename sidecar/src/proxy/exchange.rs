@@ -93,6 +93,10 @@ fn check(request: &Request<Incoming>, limits: &ProxyLimits) -> Result<(), Reject
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (request.uri().authority(), hosts.next()) {
         (None, None) => Err(Rejection::Malformed("both :authority and host are missing")),
+        // user info is no part of an http authority (RFC 9110 §4.2.4)
+        (Some(authority), _) if authority.as_str().contains('@') => {
+            Err(Rejection::Malformed(":authority is not a host"))
+        }
         (Some(authority), Some(host)) if !authority.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes()) => {
             Err(Rejection::Malformed("host is not :authority"))
         }

@@ -108,6 +108,26 @@ async fn the_application_is_spoken_to_in_the_client_s_version() {
 }
 
 #[tokio::test]
+async fn http_1_0_is_kept_alive_when_both_sides_say_so() {
+    let application = Application::start(|_, mut raw| async move {
+        loop {
+            let head = raw.read_head().await;
+            assert_eq!(header(&head, "connection"), Some("keep-alive"));
+            raw.write("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let proxy = Fixture::before(application.address).await;
+    let mut client = Raw::connect(proxy.address).await;
+    for _ in 0..2 {
+        client.write("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").await;
+        let head = client.read_head().await;
+        assert!(head.starts_with("HTTP/1.0 200 OK\r\n"), "{head}");
+        assert_eq!(header(&head, "connection"), Some("keep-alive"));
+    }
+}
+
+#[tokio::test]
 async fn an_answer_arrives_as_it_was_sent() {
     let head = told(GET, "HTTP/1.1 200 Quite Alright\r\nX-CamelCase: v\r\nDate: then\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 0\r\n\r\n").await;
     assert_eq!(

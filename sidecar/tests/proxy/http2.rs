@@ -165,6 +165,7 @@ async fn what_the_guard_stops_in_http1_is_stopped_here_too() {
     let many = (0..257).fold(request("/"), |request, number| request.header(format!("x-{number}"), "y"));
     for (request, expected) in [
         (request("/").header("host", "b"), 400),
+        (Request::builder().version(Version::HTTP_2).uri("http://user@a/"), 400),
         (request("/").header("host", "a").header("host", "a"), 400),
         (many, 431),
         (request(&format!("/{}", "y".repeat(17 << 10))), 414),
