@@ -62,7 +62,7 @@ fn with_the_operator_down_annotated_and_plain_pods_start() {
     };
     scale("0");
     until("the operator is gone", || {
-        let pods = world.get(RELEASE_NAMESPACE, &["pods", "-l", "app.kubernetes.io/component=operator"])?;
+        let pods = world.get(RELEASE_NAMESPACE, &["pods", "-l", "app.kubernetes.io/name=weir-operator"])?;
         let left = pods["items"].as_array().map_or(0, Vec::len);
         if left == 0 { Ok(()) } else { Err(format!("{left} pods")) }
     });

@@ -58,7 +58,7 @@ fn an_application_that_fails_its_probe_becomes_unready() {
     namespace.condition("one", "Enforced", "True");
     let pod = namespace.pods(&app)[0]["metadata"]["name"].as_str().expect("a pod has a name").to_owned();
     let unwell = "http://127.0.0.1:8080/unwell";
-    namespace.kubectl(&["exec", &pod, "-c", "app", "--", "/weir-echo", "load", unwell, "-X", "POST", "-n", "1"]);
+    namespace.kubectl(&["exec", &pod, "-c", "app", "--", "weir-echo", "load", unwell, "-X", "POST", "-n", "1"]);
     until("the pod is unready", || {
         let ready = namespace.pods(&app)[0]["status"]["containerStatuses"][0]["ready"].clone();
         if ready == false { Ok(()) } else { Err(ready) }
@@ -70,7 +70,7 @@ fn an_application_that_stops_listening_fails_its_tcp_probe() {
     let world = turn();
     let namespace = Namespace::new(&world, "deaf", "");
     // Nothing listens on 8080: behind a proxy that accepts for it, a tcp probe would always succeed.
-    let mut app = app_with_probes("", "tcpSocket: {port: http}", "exec: {command: [/weir-echo, --help]}");
+    let mut app = app_with_probes("", "tcpSocket: {port: http}", "exec: {command: [weir-echo, --help]}");
     app.container = app.container.replace("ports:", "env: [{name: WEIR_ECHO_LISTEN, value: \"0.0.0.0:9999\"}]\nports:");
     namespace.apply(&namespace.manifest(&app).replace("args: [serve, --listen, \"0.0.0.0:8080\"]", "args: [serve]"));
     let started = until("the application runs", || {
