@@ -3,6 +3,8 @@
 //! `WEIR_WRITE=1 cargo test -p weir-operator --test inject` writes the second of each pair anew.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a fixture that can't be read is a failed test")]
 
+mod chart;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
