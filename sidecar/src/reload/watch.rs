@@ -13,41 +13,45 @@ const QUIET: Duration = Duration::from_millis(20);
 /// A folder that never comes to rest is looked at anyway.
 const LONGEST_BURST: u32 = 25;
 
-/// Follows the disk for ever. The first look is the caller's.
+/// Follows the disk for ever.
 pub async fn follow(mut reloader: Reloader) {
     let (notice, mut notices) = mpsc::channel(1);
     let folders = reloader.source().folders();
     let mut watcher = Watch::start(&folders, notice.clone());
-    let mut stamp = reloader.source().stamp();
+    // what changed between the caller's first look and the watch has told nobody
+    let mut stamp = None;
     loop {
-        let told = tokio::time::timeout(POLL, notices.recv()).await.is_ok();
-        if told {
-            settle(&mut notices).await;
+        let now = Some(reloader.source().stamp());
+        let told = notices.try_recv().is_ok();
+        if told || now != stamp {
+            stamp = now;
+            // reading and compiling take a moment, which requests should not wait for
+            let looking = tokio::task::spawn_blocking(move || {
+                let took = reloader.reload();
+                (reloader, took)
+            });
+            let Ok((back, took)) = looking.await else {
+                tracing::error!("following the policies has ended, those in force stay");
+                return;
+            };
+            reloader = back;
+            if took && !told {
+                tracing::debug!("a change came without a notice, watching anew");
+                watcher = Watch::start(&folders, notice.clone());
+            } else if let Some(watch) = &mut watcher {
+                // a folder that was replaced has taken its watch along; watching one that is watched changes nothing
+                watch.again(&folders);
+            }
         }
-        let now = reloader.source().stamp();
-        let changed = now != stamp;
-        stamp = now;
-        if !told && !changed {
-            continue;
-        }
-        // reading and compiling take a moment, which requests should not wait for
-        let Ok((back, took)) = tokio::task::spawn_blocking(move || {
-            let took = reloader.reload();
-            (reloader, took)
-        })
-        .await
-        else {
-            tracing::error!("following the policies has ended, those in force stay");
-            return;
-        };
-        reloader = back;
-        if took && !told {
-            tracing::debug!("a change came without a notice, watching anew");
-            watcher = Watch::start(&folders, notice.clone());
-        } else if let Some(watch) = &mut watcher {
-            // a folder that was replaced has taken its watch along; watching one that is watched changes nothing
-            watch.again(&folders);
-        }
+        wait(&mut notices, &notice).await;
+    }
+}
+
+/// Waits for a notice, a second at most; after one until the burst is over. A notice that came is left to be found.
+async fn wait(notices: &mut mpsc::Receiver<()>, notice: &mpsc::Sender<()>) {
+    if tokio::time::timeout(POLL, notices.recv()).await.is_ok() {
+        settle(notices).await;
+        let _ = notice.try_send(());
     }
 }
 
