@@ -34,6 +34,7 @@ use weir_store::Store;
 
 use crate::clock;
 use crate::events::Reporter;
+use crate::leader::Lead;
 use crate::metrics::Metrics;
 use crate::nudge::Budget;
 use crate::store_secret::StoreSecret;
@@ -58,6 +59,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 pub(crate) struct Controller {
     client: Client,
     store: Store,
+    lead: Lead,
     caches: Arc<Caches>,
     queue: Arc<Queue>,
     secret: tokio::sync::watch::Receiver<Arc<StoreSecret>>,
@@ -82,13 +84,14 @@ impl Controller {
     pub(crate) fn new(
         client: Client,
         store: Store,
+        lead: Lead,
         (caches, queue): (Arc<Caches>, Arc<Queue>),
         secret: tokio::sync::watch::Receiver<Arc<StoreSecret>>,
         reporter: Reporter,
         metrics: Arc<Metrics>,
     ) -> Self {
         let budget = Mutex::new(Budget::new(NUDGES_PER_SECOND, clock::instant()));
-        Self { client, store, caches, queue, secret, reporter, metrics, memories: Mutex::default(), budget }
+        Self { client, store, lead, caches, queue, secret, reporter, metrics, memories: Mutex::default(), budget }
     }
 
     /// Looks at all namespaces once, and then at each in which something changes, for as long as it is polled.
@@ -162,7 +165,14 @@ impl Controller {
         if observed.state.terminating {
             return (None, None);
         }
+        // Whoever drops this future may be late, when the whole process stood still: nothing is written on an old right.
+        if !self.lead.is_held() {
+            return (next, None);
+        }
         let applied = apply::apply(&self.client, &observed, prepared, memory, &self.metrics).await;
+        if !self.lead.is_held() {
+            return (next, None);
+        }
         let key = secret.install_key_id();
         let updated =
             update_status::update_status(&self.client, &observed, &checked, &applied, &key, memory, &self.metrics)

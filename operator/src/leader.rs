@@ -3,7 +3,7 @@
 
 mod election;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -28,6 +28,15 @@ pub(crate) struct LeaseSettings {
     pub(crate) identity: String,
 }
 
+/// The right to lead, as its holder sees it: it ends at a time, not when somebody says so. A process that was stopped for
+/// a while and goes on has lost it, whatever it heard last.
+#[derive(Clone, Debug)]
+pub(crate) struct Lead(watch::Receiver<Option<Instant>>);
+
+/// The other end of a [`Lead`].
+#[derive(Debug)]
+pub(crate) struct LeadSender(watch::Sender<Option<Instant>>);
+
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
 enum LeaseError {
@@ -37,14 +46,9 @@ enum LeaseError {
     Timeout,
 }
 
-/// Takes part in elections until `stop` resolves, and says through `leading` whether this replica leads. It stops saying so
-/// before anybody else may take over, whatever the API server does. In the end the lease is given back.
-pub(crate) async fn run(
-    client: Client,
-    settings: LeaseSettings,
-    leading: watch::Sender<bool>,
-    stop: impl Future<Output = ()>,
-) {
+/// Takes part in elections until `stop` resolves, and says through `leading` until when this replica leads: never longer than
+/// others wait before they take over, whatever the API server does. In the end the lease is given back.
+pub(crate) async fn run(client: Client, settings: LeaseSettings, leading: LeadSender, stop: impl Future<Output = ()>) {
     let leases: Api<Lease> = Api::namespaced(client, &settings.namespace);
     let mut election = Election::new(&settings.identity);
     let mut stop = std::pin::pin!(stop);
@@ -62,22 +66,19 @@ pub(crate) async fn run(
             warn!(%error, "election");
         }
         let now = clock::instant();
-        let leads = election.leads(now);
-        leading.send_if_modified(|said| {
-            let changed = *said != leads;
-            if changed {
-                info!(leads, identity = %settings.identity, "leadership changed");
-            }
-            *said = leads;
-            changed
-        });
+        let until = election.leads_until().filter(|_| election.leads(now));
+        if leading.0.send_replace(until).is_some() != until.is_some() {
+            info!(leads = until.is_some(), identity = %settings.identity, "leadership changed");
+        }
         tokio::select! {
             () = &mut stop => break,
             () = tokio::time::sleep(election.pause(now)) => {}
         }
     }
-    let led = leading.send_replace(false);
-    if led && let Err(error) = release(&leases, &settings).await {
+    let led = leading.0.send_replace(None);
+    if led.is_some()
+        && let Err(error) = release(&leases, &settings).await
+    {
         warn!(%error, "the lease was not given back, another replica waits until it ends");
     }
 }
@@ -159,13 +160,66 @@ fn lease(settings: &LeaseSettings, found: Option<Lease>, transitions: i32) -> Le
     Lease { metadata, spec: Some(spec) }
 }
 
-/// Waits until this replica leads; false if the election is over.
-pub(crate) async fn elected(leading: &mut watch::Receiver<bool>) -> bool {
-    leading.wait_for(|leads| *leads).await.is_ok()
+// === impl Lead ===
+
+impl Lead {
+    /// A right that nobody has yet.
+    pub(crate) fn none_yet() -> (LeadSender, Self) {
+        let (sender, receiver) = watch::channel(None);
+        (LeadSender(sender), Self(receiver))
+    }
+
+    /// Whether this replica leads now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.borrow().is_some_and(|until| clock::instant() < until)
+    }
+
+    /// Waits until this replica leads; false if the election is over.
+    pub(crate) async fn gained(&mut self) -> bool {
+        self.0.wait_for(|until| until.is_some_and(|until| clock::instant() < until)).await.is_ok()
+    }
+
+    /// Waits until this replica no longer leads.
+    pub(crate) async fn lost(&mut self) {
+        loop {
+            let Some(until) = *self.0.borrow_and_update() else { return };
+            tokio::select! {
+                () = tokio::time::sleep_until(until.into()) => {
+                    if !self.is_held() {
+                        return;
+                    }
+                }
+                // An election that is over has deposed everybody.
+                changed = self.0.changed() => if changed.is_err() { return },
+            }
+        }
+    }
 }
 
-/// Waits until this replica no longer leads.
-pub(crate) async fn deposed(leading: &mut watch::Receiver<bool>) {
-    // An election that is over has deposed everybody.
-    let _ = leading.wait_for(|leads| !*leads).await;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lead_ends_at_its_time_though_nobody_says_so() {
+        let (sender, mut lead) = Lead::none_yet();
+        assert!(!lead.is_held());
+        let until = clock::instant() + Duration::from_millis(50);
+        sender.0.send_replace(Some(until));
+        assert!(lead.gained().await && lead.is_held());
+        lead.lost().await;
+        assert!(clock::instant() >= until && !lead.is_held());
+    }
+
+    #[tokio::test]
+    async fn a_renewed_lead_goes_on_and_a_withdrawn_one_ends_at_once() {
+        let (sender, mut lead) = Lead::none_yet();
+        let far = clock::instant() + Duration::from_secs(3600);
+        sender.0.send_replace(Some(clock::instant() + Duration::from_secs(1800)));
+        sender.0.send_replace(Some(far));
+        assert!(lead.gained().await);
+        sender.0.send_replace(None);
+        lead.lost().await;
+        assert!(clock::instant() < far);
+    }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::str::FromStr;
 
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
@@ -34,6 +34,10 @@ impl FromStr for LogLevels {
             LEVELS.contains(&level.to_ascii_lowercase().as_str())
         });
         match Targets::from_str(text) {
+            // Each failed watch is logged by whoever began it; the library's own line would be the second one.
+            Ok(targets) if known && !text.contains("kube_runtime") => {
+                Ok(Self(targets.with_target("kube_runtime::watcher", LevelFilter::ERROR)))
+            }
             Ok(targets) if known => Ok(Self(targets)),
             _ => Err(format!(
                 "`{text}` is not a log level; write one of {}, or by module as info,weir_operator=debug",

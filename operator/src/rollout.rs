@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn pod(uid: &str) -> Candidate {
-        Candidate { name: uid.into(), uid: uid.into(), labels: [].into(), has_sidecar: true }
+        Candidate { name: uid.into(), uid: uid.into(), labels: [].into(), has_sidecar: true, skipped: None }
     }
 
     fn report(uid: &str, policies: &[(&str, i64)]) -> (String, Heartbeat) {

@@ -19,7 +19,7 @@ use crate::cli::RunFlags;
 use crate::controller::{self, Caches, Controller, Queue};
 use crate::events::Reporter;
 use crate::inject::Injector;
-use crate::leader::{self, LeaseSettings};
+use crate::leader::{self, Lead, LeaseSettings};
 use crate::log;
 use crate::metrics::Metrics;
 use crate::store_secret::{InvalidStoreSecret, Source, StoreSecret};
@@ -118,13 +118,14 @@ async fn serve(flags: RunFlags) -> Result<(), RunError> {
     tokio::spawn(readiness.clone().look(client.clone(), certificates.clone(), namespaces.clone()));
     tokio::spawn(admin::serve(admin_listener, Arc::new(admin(&readiness, &metrics))));
 
+    let install_key = secret.borrow().install_key_id();
     let identity = identity(flags.pod_name.as_deref());
     let reporter = Reporter { instance: identity.0.clone() };
     let lease = LeaseSettings { namespace: flags.namespace.clone(), name: flags.lease.clone(), identity: identity.1 };
-    let (leading, led) = watch::channel(false);
+    let (leading, lead) = Lead::none_yet();
     let read_again = tokio::spawn(read_again(source, secret.clone()));
     let term = Term { client: client.clone(), store, caches, queue, secret: secret.subscribe(), reporter, metrics };
-    tokio::spawn(lead(led, term, certificates, serving.clone()));
+    tokio::spawn(work_while_leading(lead, term, certificates, serving.clone()));
     let election = tokio::spawn(leader::run(client, lease, leading, stopped(stop.clone())));
 
     let injector = Injector {
@@ -133,7 +134,7 @@ async fn serve(flags: RunFlags) -> Result<(), RunError> {
         capture: flags.capture,
     };
     let webhook = Arc::new(Webhook { injector, namespaces, metrics: webhook_metrics });
-    info!(version = env!("CARGO_PKG_VERSION"), webhooks = %flags.webhook_listen, admin = %flags.admin, "started");
+    info!(version = env!("CARGO_PKG_VERSION"), install_key, webhooks = %flags.webhook_listen, admin = %flags.admin, "started");
     let lingering = {
         let readiness = readiness.clone();
         async move {
@@ -236,18 +237,19 @@ struct Term {
 }
 
 /// Works for as long as this replica leads, again and again.
-async fn lead(
-    mut leading: watch::Receiver<bool>,
+async fn work_while_leading(
+    mut lead: Lead,
     term: Term,
     certificates: CertificateSettings,
     serving: Arc<ServingCertificate>,
 ) {
-    while leader::elected(&mut leading).await {
+    while lead.gained().await {
+        let held = lead.clone();
         term.metrics.leads(true);
         // Dropped as a whole the moment another may lead, with all requests that are under way.
         tokio::select! {
-            () = leader::deposed(&mut leading) => {}
-            () = term.work() => {}
+            () = lead.lost() => {}
+            () = term.work(held) => {}
             () = certificate::keep_ca_bundle(term.client.clone(), certificates.clone(), serving.clone()) => {}
         }
         term.metrics.leads(false);
@@ -255,7 +257,7 @@ async fn lead(
 }
 
 impl Term {
-    async fn work(&self) {
+    async fn work(&self, lead: Lead) {
         // What has not been listed would look as if it weren't there.
         while !self.caches.not_synced().is_empty() {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -270,7 +272,7 @@ impl Term {
         }
         let caches = (self.caches.clone(), self.queue.clone());
         let (reporter, metrics) = (self.reporter.clone(), self.metrics.clone());
-        Controller::new(self.client.clone(), self.store.clone(), caches, self.secret.clone(), reporter, metrics)
+        Controller::new(self.client.clone(), self.store.clone(), lead, caches, self.secret.clone(), reporter, metrics)
             .run()
             .await;
     }
@@ -295,11 +297,21 @@ impl Readiness {
     async fn look(self: Arc<Self>, client: Client, settings: CertificateSettings, namespaces: Namespaces) {
         namespaces.synced().await;
         self.namespaces_known.store(true, Ordering::Release);
+        let mut said = String::new();
         loop {
             match certificate::ca_bundle_in_place(&client, &settings, &self.serving).await {
-                Ok(in_place) => self.bundle_in_place.store(in_place, Ordering::Release),
-                // An API server that is away for a moment makes no replica unready.
-                Err(error) => warn!(%error, "the webhook configurations can't be looked at"),
+                Ok(in_place) => {
+                    said.clear();
+                    self.bundle_in_place.store(in_place, Ordering::Release);
+                }
+                // An API server that is away for a moment makes no replica unready. Said once, not at every look.
+                Err(error) => {
+                    let error = error.to_string();
+                    if error != said {
+                        warn!(error, "the webhook configurations can't be looked at");
+                        said = error;
+                    }
+                }
             }
             let there = self.bundle_in_place.load(Ordering::Acquire);
             tokio::time::sleep(if there { LOOK.1 } else { LOOK.0 }).await;

@@ -21,6 +21,8 @@ pub(crate) struct Candidate {
     pub(crate) uid: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) has_sidecar: bool,
+    /// Why the injector left it out.
+    pub(crate) skipped: Option<String>,
 }
 
 /// What sidecars report, by pod uid, or why that can't be learned.
@@ -143,7 +145,7 @@ fn enforced(subject: Subject<'_>) -> (Said, Option<String>) {
         let message = "no running pod with a sidecar is selected".to_owned();
         return (said("False", reason::NO_PODS, message), Some("0/0".to_owned()));
     }
-    let without: Vec<String> = selected.iter().filter(|pod| !pod.has_sidecar).map(|pod| pod.name.clone()).collect();
+    let without: Vec<String> = selected.iter().filter(|pod| !pod.has_sidecar).map(|pod| left_out(pod)).collect();
     let (ratio, lagging) = match subject.reports {
         Ok(reports) => {
             let with = selected.iter().filter(|pod| pod.has_sidecar);
@@ -153,7 +155,7 @@ fn enforced(subject: Subject<'_>) -> (Said, Option<String>) {
         Err(_) => (format!("?/{total}"), Vec::new()),
     };
     let said = if !without.is_empty() {
-        let message = format!("{ratio}: without a sidecar: {}; make the pods again", named(&without));
+        let message = format!("{ratio}: without a sidecar: {}; a pod gets one when it is created", named(&without));
         said("False", reason::PODS_WITHOUT_SIDECAR, message)
     } else if let Err(why) = subject.reports {
         said("Unknown", reason::STORE_UNREACHABLE, format!("{ratio}: sidecars report through the store: {why}"))
@@ -163,6 +165,13 @@ fn enforced(subject: Subject<'_>) -> (Said, Option<String>) {
         said("True", reason::ENFORCED, ratio.clone())
     };
     (said, Some(ratio))
+}
+
+fn left_out(pod: &Candidate) -> String {
+    match &pod.skipped {
+        Some(reason) => format!("{} ({})", pod.name, shortened(reason, 100)),
+        None => pod.name.clone(),
+    }
 }
 
 /// What keeps a sidecar from counting; none if nothing does.

@@ -63,6 +63,7 @@ fn candidates(pods: &[Arc<PodFacts>], namespace: &NamespaceState) -> Vec<Candida
         uid: pod.uid.clone(),
         labels: pod.labels.clone(),
         has_sidecar: pod.sidecar == Sidecar::Started,
+        skipped: pod.skipped.clone(),
     };
     pods.iter().filter(counts).map(candidate).collect()
 }

@@ -28,6 +28,7 @@ fn scene(pods: &[(&str, bool)]) -> Scene {
             uid: format!("uid-{name}"),
             labels: [("app".to_owned(), "web".to_owned())].into(),
             has_sidecar: *has_sidecar,
+            skipped: None,
         })
         .collect();
     Scene { entry, handed_out: Some(3), held_back: None, pods, reports: Ok(HashMap::new()), previous: None, now: 1000 }
@@ -92,11 +93,11 @@ fn enforced_says_what_is_so() {
         (away(two()), "Unknown StoreUnreachable [?/2] ?/2: sidecars report through the store: timeout"),
         (
             scene(&[("a", true), ("b", false)]).reporting("a", "policy-uid", 3),
-            "False PodsWithoutSidecar [1/2] 1/2: without a sidecar: b; make the pods again",
+            "False PodsWithoutSidecar [1/2] 1/2: without a sidecar: b; a pod gets one when it is created",
         ),
         (
             away(scene(&[("a", true), ("b", false)])),
-            "False PodsWithoutSidecar [?/2] ?/2: without a sidecar: b; make the pods again",
+            "False PodsWithoutSidecar [?/2] ?/2: without a sidecar: b; a pod gets one when it is created",
         ),
     ];
     for (scene, expected) in rows {
@@ -127,7 +128,7 @@ fn a_message_names_a_few_pods_and_counts_the_rest() {
     let names: Vec<String> = (0..30).map(|i| format!("p{i}")).collect();
     let pods: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), false)).collect();
     let (_, _, message, sidecars) = scene(&pods).enforced();
-    assert_eq!(message, "0/30: without a sidecar: p0, p1, p2, p3, p4 and 25 more; make the pods again");
+    assert_eq!(message, "0/30: without a sidecar: p0, p1, p2, p3, p4 and 25 more; a pod gets one when it is created");
     assert_eq!(sidecars.as_deref(), Some("0/30"));
 }
 
@@ -211,4 +212,11 @@ fn progress_alone_is_words_and_a_reached_end_is_not() {
     let all = scene(&[("a", true)]).reporting("a", "policy-uid", 3).status();
     assert!(differ_in_words_only(&none, &half));
     assert!(!differ_in_words_only(&half, &all));
+}
+
+#[test]
+fn a_pod_that_the_injector_left_out_is_named_with_the_reason() {
+    let mut scene = scene(&[("a", false)]);
+    scene.pods[0].skipped = Some("HostNetwork".into());
+    assert_eq!(scene.enforced().2, "0/1: without a sidecar: a (HostNetwork); a pod gets one when it is created");
 }

@@ -126,6 +126,7 @@ impl Scene {
             uid: uid.clone(),
             labels: [].into(),
             has_sidecar: true,
+            skipped: None,
         });
         if let (Some(policies), Some(Ok(all))) = (reports, &mut self.observed.reports) {
             let mut heartbeat = Heartbeat::new(uid.clone(), "key", "connected");

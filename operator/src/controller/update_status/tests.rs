@@ -41,7 +41,13 @@ fn version(number: u32) -> crate::controller::facts::Version {
 
 impl Scene {
     fn pods(&mut self, count: usize, reporting: usize) {
-        let pod = |i| Candidate { name: format!("p{i}"), uid: format!("p{i}"), labels: [].into(), has_sidecar: true };
+        let pod = |i| Candidate {
+            name: format!("p{i}"),
+            uid: format!("p{i}"),
+            labels: [].into(),
+            has_sidecar: true,
+            skipped: None,
+        };
         self.pods = (0..count).map(pod).collect();
         let report = |i| {
             let mut heartbeat = weir_store::Heartbeat::new(format!("p{i}"), "key", "connected");
