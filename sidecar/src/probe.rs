@@ -49,9 +49,9 @@ struct RawProbe {
     timeout_seconds: u32,
 }
 
-/// A pod's `httpGet`, with all that it may hold.
+/// A pod's `httpGet`. What a later Kubernetes may add to it is left out rather than refused: the pod must start.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 struct RawHttp {
     port: serde_json::Value,
     #[serde(default)]

@@ -72,7 +72,8 @@ async fn credentials_that_are_mounted_late_are_taken_when_they_come() {
     let (app, file, redis) = (App::start().await, PolicyFile::new(&both()), Redis::start());
     let secret = tempfile::TempDir::new().unwrap();
     let folder = secret.path().to_str().unwrap();
-    let sidecar = Sidecar::start(app.address, &["--policy", file.flag(), "--store-secret", folder, "--namespace", "shop"]);
+    let sidecar =
+        Sidecar::start(app.address, &["--policy", file.flag(), "--store-secret", folder, "--namespace", "shop"]);
     assert_eq!(get(sidecar.listen, "/closed", &[("x-user", "ann")]).await.status, 503);
     assert_eq!(get(sidecar.local, "/policy", &[]).await.json()["store"]["status"], "not_configured");
     std::fs::write(secret.path().join("url"), redis.url()).unwrap();

@@ -86,8 +86,10 @@ pub(super) fn store_failed() -> Response<Bytes> {
 
 fn answer(status: StatusCode, error: HeaderValue, problem: Problem) -> Response<Bytes> {
     // strings, numbers and lists always have a JSON form
-    let body = Bytes::from(serde_json::to_vec(&problem).unwrap_or_default());
-    let mut response = Response::new(body);
+    let mut body = serde_json::to_vec(&problem).unwrap_or_default();
+    // for who reads it in a terminal
+    body.push(b'\n');
+    let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = status;
     let length = HeaderValue::from(response.body().len());
     let headers = response.headers_mut();
