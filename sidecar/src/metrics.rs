@@ -83,9 +83,9 @@ impl Metrics {
     pub fn new(extend: impl FnOnce(&mut Registry)) -> Self {
         let mut registry = Registry::default();
         let (decisions, generations, reloads) = (Family::default(), Family::default(), Family::default());
-        // 50 µs to 0.1 s: a decision in memory takes microseconds, one in Redis ends at 50 ms whatever happens
+        // 50 µs to 0.5 s: a decision in memory takes microseconds, one in Redis ends at 50 ms; beyond that the machine was busy
         let decision_seconds =
-            Histogram::new([0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1]);
+            Histogram::new([0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]);
         registry.register("weir_decisions", "Requests by limit and by what became of them", decisions.clone());
         registry.register(
             "weir_decision_seconds",

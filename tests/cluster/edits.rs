@@ -44,6 +44,8 @@ fn a_hundred_edits_under_traffic_are_quick_and_cost_nothing() {
 
     let counted = world.load(&[&service, "-n", "50", "-H", "x-tenant: counted"]);
     assert_eq!(counted.count(200), 50, "{counted:#?}");
+    // A reply that a busy machine lost may or may not have charged; it passes, and claims nothing.
+    let lost = 50 - counted.remaining.len() as u64;
 
     let traffic = world.start_load(&[
         &service,
@@ -71,7 +73,8 @@ fn a_hundred_edits_under_traffic_are_quick_and_cost_nothing() {
 
     // Same period, so what was counted stays counted.
     let counted = world.load(&[&service, "-n", "1", "-H", "x-tenant: counted"]);
-    assert_eq!(counted.remaining, [1_000_000 + EDITS - 51], "{counted:#?}");
+    let kept = 1_000_000 + EDITS - 51;
+    assert!(counted.remaining.iter().all(|left| (kept..=kept + lost).contains(left)), "{kept} + {lost}: {counted:#?}");
 
     namespace.kubectl(&["delete", "rlp", "edited"]);
     let gone = in_force(&namespace, &urls, None);

