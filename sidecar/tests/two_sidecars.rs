@@ -68,7 +68,7 @@ async fn exactly_the_quota_is_admitted_by_both_together() {
     // as `db0:keys=2,expires=2,…`
     let space = redis.command("INFO keyspace");
     let number = |name: &str| space.split_once(name).and_then(|(_, rest)| rest.split(',').next()).unwrap_or_default();
-    assert!(number("keys=") != "" && number("keys=") == number("expires="), "a key has no end: {space}");
+    assert!(!number("keys=").is_empty() && number("keys=") == number("expires="), "a key has no end: {space}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
