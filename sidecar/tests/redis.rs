@@ -32,7 +32,7 @@ impl Redis {
     pub(crate) fn come(&mut self) {
         let port = self.address.port().to_string();
         let child = Command::new("redis-server")
-            .args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", "/tmp"])
+            .args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server runs: install the Debian package redis-server");
