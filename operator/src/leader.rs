@@ -16,8 +16,8 @@ use tracing::{info, warn};
 use crate::clock;
 use election::{DURATION, Election, Seen, Step};
 
-/// A request to the API server while following; while leading it ends with the right to lead.
-const ASK_WITHIN: Duration = Duration::from_secs(5);
+/// Giving the lease back must not hold up the end of the process for longer.
+const RELEASE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Which lease, and under which name.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub(crate) async fn run(client: Client, settings: LeaseSettings, leading: LeadSe
     let mut stop = std::pin::pin!(stop);
     loop {
         let began = clock::instant();
-        let until = election.leads_until().unwrap_or(began + ASK_WITHIN);
+        let until = election.ask_until(began);
         let turn = async {
             timeout_at(until.into(), turn(&leases, &settings, &mut election)).await.unwrap_or(Err(LeaseError::Timeout))
         };
@@ -129,7 +129,7 @@ async fn release(leases: &Api<Lease>, settings: &LeaseSettings) -> Result<(), Le
         info!("gave the lease back");
         Ok(())
     };
-    tokio::time::timeout(ASK_WITHIN, work).await.unwrap_or(Err(LeaseError::Timeout))
+    tokio::time::timeout(RELEASE_WITHIN, work).await.unwrap_or(Err(LeaseError::Timeout))
 }
 
 fn seen(lease: &Lease) -> Seen {

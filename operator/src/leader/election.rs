@@ -11,6 +11,8 @@ const LEADS: Duration = Duration::from_secs(5);
 const RENEW: Duration = Duration::from_secs(2);
 /// How often the others look, and how soon the leader tries again.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long a request may take where no right to lead ends before.
+const ASK: Duration = Duration::from_secs(5);
 /// The longest that a lease's own word on its duration is believed.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -82,6 +84,11 @@ impl Election {
         self.won.map(|won| won + LEADS)
     }
 
+    /// Until when a request that is begun now is waited for: while leading, no longer than the right to lead.
+    pub(super) fn ask_until(&self, now: Instant) -> Instant {
+        self.leads_until().filter(|until| now < *until).unwrap_or(now + ASK)
+    }
+
     /// Whether this replica may lead.
     pub(super) fn leads(&self, now: Instant) -> bool {
         self.leads_until().is_some_and(|until| now < until)
@@ -147,6 +154,15 @@ mod tests {
         assert!(election.leads(start));
         assert_eq!(election.decide(Some(&seen(Some("other"), "2")), start), Step::Wait);
         assert!(!election.leads(start), "at once, not at the deadline");
+    }
+
+    #[test]
+    fn who_has_lost_the_lead_has_time_to_ask_again() {
+        let (mut election, start) = (Election::new("me"), Instant::now());
+        assert_eq!(election.ask_until(start), at(start, 5000));
+        election.won(start);
+        assert_eq!(election.ask_until(at(start, 4000)), at(start, 5000));
+        assert_eq!(election.ask_until(at(start, 9000)), at(start, 14_000));
     }
 
     #[test]
