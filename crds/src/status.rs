@@ -58,8 +58,6 @@ pub mod reason {
     pub const DOCUMENT_TOO_LARGE: &str = "DocumentTooLarge";
     /// Programmed, False: the ConfigMap could not be written; the message says why.
     pub const WRITE_FAILED: &str = "WriteFailed";
-    /// Programmed, False: no pod of the namespace has a sidecar, so there is no document.
-    pub const NO_SIDECARS: &str = "NoSidecars";
 
     /// Enforced, True: every selected pod reports this generation.
     pub const ENFORCED: &str = "Enforced";
