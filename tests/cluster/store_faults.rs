@@ -81,7 +81,8 @@ fn redis_killed_under_load_is_allow_or_deny_and_never_slow() {
         println!("{mode}: limits hold again {:?} after the first PONG", back.elapsed());
         let report = traffic.stop();
         assert_eq!(report.failed(), 0, "{report:#?}");
-        assert_eq!(report.count(200) + report.count(answer), report.statuses.values().sum::<u64>(), "{report:#?}");
+        let expected = |status: &u16| *status == 200 || *status == answer;
+        assert!(report.statuses.keys().all(expected), "{report:#?}");
 
         // By the sidecar's own clock: 50 ms for the store, and ten times that for a machine with other things to do.
         let admin = namespace.pod_urls(&app, 15020, "/metrics");
