@@ -27,7 +27,8 @@ impl<'w> RedisAway<'w> {
 impl Drop for RedisAway<'_> {
     fn drop(&mut self) {
         scale(self.0, 1);
-        until("Redis answers", || match self.0.redis(&["ping"]) {
+        // By way of its Service, as sidecars ask it: a pod that answers is in the Service a moment later.
+        until("Redis answers", || match self.0.redis(&["-h", "weir-redis", "ping"]) {
             Ok(answer) if answer.trim() == "PONG" => Ok(()),
             other => Err(other),
         });
