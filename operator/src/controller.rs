@@ -17,6 +17,7 @@ mod cache;
 mod dereference;
 mod facts;
 mod memory;
+mod pause;
 mod queue;
 mod update_status;
 mod validate;
@@ -43,6 +44,7 @@ pub(crate) use facts::{DocumentFacts, PodFacts};
 #[cfg(test)]
 pub(crate) use facts::{Owner, Sidecar};
 use memory::Memory;
+use pause::Pause;
 pub(crate) use queue::Queue;
 pub(crate) use watch::{Caches, watch};
 
@@ -52,8 +54,11 @@ const FIELD_MANAGER: &str = "weir-operator";
 const AT_ONCE: usize = 8;
 /// Nudges a second, all namespaces together.
 const NUDGES_PER_SECOND: u32 = 50;
-/// After a look that failed, growing from one to the other.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// The soonest next look after one that failed.
+const LEAST_PAUSE: Duration = Duration::from_millis(500);
+/// A look that takes longer is broken off, and begun anew: an API server that went away in the middle of a request may never
+/// answer it, and no other look at the namespace begins before this one has ended.
+const LOOK_WITHIN: Duration = Duration::from_secs(30);
 
 /// What the controller works with.
 pub(crate) struct Controller {
@@ -67,6 +72,7 @@ pub(crate) struct Controller {
     metrics: Arc<Metrics>,
     memories: Mutex<HashMap<String, Memory>>,
     budget: Mutex<Budget>,
+    look_within: Duration,
 }
 
 /// The steps that can fail; that a policy is wrong is no failure.
@@ -76,6 +82,8 @@ enum Error {
     Apply(#[from] apply::Error),
     #[error(transparent)]
     UpdateStatus(#[from] update_status::Error),
+    #[error("the API server did not answer in time")]
+    Timeout,
 }
 
 // === impl Controller ===
@@ -91,7 +99,19 @@ impl Controller {
         metrics: Arc<Metrics>,
     ) -> Self {
         let budget = Mutex::new(Budget::new(NUDGES_PER_SECOND, clock::instant()));
-        Self { client, store, lead, caches, queue, secret, reporter, metrics, memories: Mutex::default(), budget }
+        Self {
+            client,
+            store,
+            lead,
+            caches,
+            queue,
+            secret,
+            reporter,
+            metrics,
+            memories: Mutex::default(),
+            budget,
+            look_within: LOOK_WITHIN,
+        }
     }
 
     /// Looks at all namespaces once, and then at each in which something changes, for as long as it is polled.
@@ -119,19 +139,22 @@ impl Controller {
     /// One look at one namespace.
     async fn look(&self, namespace: String) {
         let mut memory = self.memories().remove(&namespace).unwrap_or_default();
-        let (next, error) = self.reconcile(&namespace, &mut memory).await;
+        let looked = tokio::time::timeout(self.look_within, self.reconcile(&namespace, &mut memory)).await;
+        let (next, error) = looked.unwrap_or((None, Some(Error::Timeout)));
         let next = match &error {
             None => {
-                memory.failures = 0;
+                memory.failed = None;
                 self.metrics.reconciled("ok");
                 next
             }
             Some(error) => {
-                let pause = RETRY.0.saturating_mul(1 << memory.failures.min(10)).min(RETRY.1);
-                memory.failures += 1;
+                let now = clock::instant();
+                let failed = Pause::after(memory.failed, now);
+                memory.failed = Some(failed);
+                let pause = failed.left(now).unwrap_or_default();
                 self.metrics.reconciled(error.category());
                 warn!(namespace, %error, retry_in = ?pause, "a look at the namespace failed");
-                Some(next.map_or(pause, |next| next.max(RETRY.0).min(pause)))
+                Some(next.map_or(pause, |next| next.max(LEAST_PAUSE).min(pause)))
             }
         };
         debug!(namespace, ?next, "looked at");
@@ -200,6 +223,10 @@ impl Error {
         match self {
             Self::Apply(error) => error.category(),
             Self::UpdateStatus(error) => error.category(),
+            Self::Timeout => "timeout",
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,6 +169,14 @@ impl Lead {
         (LeadSender(sender), Self(receiver))
     }
 
+    /// A right that holds so long, for tests.
+    #[cfg(test)]
+    pub(crate) fn held_for(length: Duration) -> (LeadSender, Self) {
+        let (sender, lead) = Self::none_yet();
+        sender.0.send_replace(Some(clock::instant() + length));
+        (sender, lead)
+    }
+
     /// Whether this replica leads now.
     pub(crate) fn is_held(&self) -> bool {
         self.0.borrow().is_some_and(|until| clock::instant() < until)

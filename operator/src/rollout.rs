@@ -17,6 +17,8 @@ const HURRY: Duration = Duration::from_secs(60);
 const STUCK: Duration = Duration::from_secs(1);
 /// While all report what they should: a sidecar that stops is noticed when its report ends, and within this.
 const SETTLED: Duration = Duration::from_secs(2);
+/// A rollout that takes longer waits for something other than time.
+const STALLED: Duration = Duration::from_secs(10);
 
 /// One policy of the document that was handed out.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +94,11 @@ impl Rollout {
                 Some(if now.saturating_duration_since(since) < HURRY { OFTEN } else { STUCK })
             }
         }
+    }
+
+    /// Whether sidecars lag for so long that what they need may be missing.
+    pub(crate) fn is_stalled(&self, now: Instant) -> bool {
+        self.open.is_some_and(|since| now.saturating_duration_since(since) >= STALLED)
     }
 
     /// A new document was handed out.
@@ -178,9 +185,11 @@ mod tests {
         let (mut rollout, start) = (Rollout::default(), Instant::now());
         let at = |secs| start + Duration::from_secs(secs);
         assert_eq!(rollout.look(Look::Lagging, at(0)), Some(OFTEN));
+        assert!(!rollout.is_stalled(at(9)) && rollout.is_stalled(at(10)));
         assert_eq!(rollout.look(Look::Lagging, at(59)), Some(OFTEN));
         assert_eq!(rollout.look(Look::Lagging, at(60)), Some(STUCK));
         rollout.reopen(at(61));
+        assert!(!rollout.is_stalled(at(62)));
         assert_eq!(rollout.look(Look::Lagging, at(62)), Some(OFTEN));
         assert_eq!(rollout.look(Look::Settled, at(63)), Some(SETTLED));
         assert_eq!(rollout.look(Look::Lagging, at(200)), Some(OFTEN));

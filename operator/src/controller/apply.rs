@@ -14,6 +14,7 @@ use super::build::{Prepared, standing};
 use super::dereference::Observed;
 use super::facts::Version;
 use super::memory::{Memory, WrittenMap};
+use super::pause::Pause;
 use super::{FIELD_MANAGER, is_gone};
 use crate::clock;
 use crate::document::{self, CONFIG_MAP, LARGEST};
@@ -57,7 +58,7 @@ pub(super) async fn apply(
     memory: &mut Memory,
     metrics: &Metrics,
 ) -> Applied {
-    let Prepared { remove, secret, config_map, nudges, events, document, next: _ } = prepared;
+    let Prepared { remove, secret, config_map, refused, nudges, events, document, next: _ } = prepared;
     let namespace = observed.namespace.as_str();
     let mut applied = Applied::default();
     if remove {
@@ -72,12 +73,20 @@ pub(super) async fn apply(
         let result = patch::<Secret>(client, namespace, SECRET, &secret.to_object(namespace)).await;
         metrics.wrote(Write::Secret, result.is_ok());
         match result {
-            Ok(_) => memory.secret = Some((secret, clock::instant())),
-            Err(error) => applied.error = Some(Error::Secret(error)),
+            Ok(_) => {
+                memory.secret = Some((secret, clock::instant()));
+                memory.secret_refused = None;
+            }
+            Err(error) => {
+                let pause = memory.secret_refused.take().map(|(_, pause)| pause);
+                memory.secret_refused = Some((secret, Pause::after(pause, clock::instant())));
+                applied.error = Some(Error::Secret(error));
+            }
         }
     }
 
-    let mut stands = true;
+    let mut stands = refused.is_none();
+    applied.held_back = refused.map(HeldBack::WriteFailed);
     if let Some(built) = config_map {
         let object = document::config_map(namespace, &built.json);
         let result = patch::<ConfigMap>(client, namespace, CONFIG_MAP, &object).await;
@@ -90,6 +99,7 @@ pub(super) async fn apply(
                     bytes = built.json.len(),
                     "wrote the document"
                 );
+                memory.config_map_refused = None;
                 memory.good = Some(built.document.clone().into());
                 let version = Version::of(&written);
                 memory.config_map =
@@ -97,8 +107,11 @@ pub(super) async fn apply(
             }
             Err(error) => {
                 stands = false;
-                applied.held_back = Some(HeldBack::WriteFailed(error.to_string()));
-                applied.error = Some(Error::ConfigMap(error));
+                let why = said(&error);
+                let pause = memory.config_map_refused.take().map(|(.., pause)| pause);
+                memory.config_map_refused = Some((built, why.clone(), Pause::after(pause, clock::instant())));
+                applied.held_back = Some(HeldBack::WriteFailed(why));
+                applied.error.get_or_insert(Error::ConfigMap(error));
             }
         }
     }
@@ -196,6 +209,14 @@ async fn removed(client: &Client, observed: &Observed) -> Result<(), Error> {
     let this_one =
         DeleteParams { preconditions: Some(Preconditions { uid, resource_version: None }), ..Default::default() };
     gone(maps.delete(CONFIG_MAP, &this_one).await, |e| Error::Remove("config map", e))
+}
+
+/// What the API server said, for a person: without the whole answer behind it.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        error => error.to_string(),
+    }
 }
 
 fn gone<T>(result: kube::Result<T>, error: impl FnOnce(Box<kube::Error>) -> Error) -> Result<(), Error> {

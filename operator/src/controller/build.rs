@@ -22,10 +22,13 @@ use crate::store_secret::StoreSecret;
 const TRUST: Duration = Duration::from_secs(2);
 /// A Secret can't be watched (there is no right to read it), so it is written again now and then.
 const REWRITE_SECRET: Duration = Duration::from_secs(600);
+/// And sooner while sidecars don't report: somebody may have deleted it, and without it they can't.
+const REWRITE_MISSED_SECRET: Duration = Duration::from_secs(30);
 /// What nobody needs any more is left for a while: the next pod of a CronJob would find nothing.
 const LEAVE_UNUSED: Duration = Duration::from_secs(600);
-/// A nudge that the budget had no room for is due at once, and would keep a namespace busy.
-const LEAST_PAUSE: Duration = Duration::from_millis(20);
+/// A nudge that the budget had no room for is due at once, and would keep a namespace busy: a thousand pods would be looked at
+/// for each single one of them.
+const LEAST_PAUSE: Duration = Duration::from_millis(100);
 /// At most one event about drift in this time.
 const TELL_DRIFT: Duration = Duration::from_secs(60);
 
@@ -35,6 +38,8 @@ pub(super) struct Prepared {
     pub(super) remove: bool,
     pub(super) secret: Option<Arc<StoreSecret>>,
     pub(super) config_map: Option<Arc<Built>>,
+    /// Why the ConfigMap does not hold the document and is not written now: it was tried a moment ago.
+    pub(super) refused: Option<String>,
     pub(super) nudges: Vec<(String, Nudge)>,
     pub(super) events: Vec<Event>,
     /// The document that is to stand in the ConfigMap, and its policies; none where there is to be no ConfigMap.
@@ -86,16 +91,28 @@ pub(super) fn build(
                 prepared.events.push(events::put_back(reporter, &observed.namespace, document, time));
             }
         }
-        prepared.config_map = Some(built.clone());
-        memory.rollout.reopen(now);
+        match &memory.config_map_refused {
+            Some((same, why, pause)) if same.json == built.json && pause.left(now).is_some() => {
+                prepared.refused = Some(why.clone());
+                again.extend(pause.left(now));
+            }
+            _ => {
+                prepared.config_map = Some(built.clone());
+                memory.rollout.reopen(now);
+            }
+        }
     }
 
+    let rewrite = if memory.rollout.is_stalled(now) { REWRITE_MISSED_SECRET } else { REWRITE_SECRET };
     let fresh = memory
         .secret
         .as_ref()
-        .is_some_and(|(written, at)| written == secret && now.saturating_duration_since(*at) < REWRITE_SECRET);
-    if !fresh {
-        prepared.secret = Some(secret.clone());
+        .is_some_and(|(written, at)| written == secret && now.saturating_duration_since(*at) < rewrite);
+    let refused = memory.secret_refused.as_ref().filter(|(same, _)| same == secret);
+    match refused.and_then(|(_, pause)| pause.left(now)) {
+        Some(left) => again.push(left),
+        None if !fresh => prepared.secret = Some(secret.clone()),
+        None => {}
     }
 
     prepared.nudges = nudges(observed, &handed_out, &built, memory, budget, now, &mut again);

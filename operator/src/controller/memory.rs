@@ -9,6 +9,7 @@ use weir_crds::RateLimitPolicyStatus;
 use weir_policy::{Faults, Policy, PolicyDocument};
 
 use super::facts::Version;
+use super::pause::Pause;
 use crate::document::Built;
 use crate::nudge::Nudges;
 use crate::rollout::{HandedOut, Rollout, Timings};
@@ -32,9 +33,14 @@ pub(super) struct Memory {
     pub(super) handed_out: Option<(Arc<Built>, Arc<Vec<HandedOut>>)>,
     /// What was written last.
     pub(super) config_map: Option<WrittenMap>,
+    /// One that could not be written, and why; another one is tried at once.
+    pub(super) config_map_refused: Option<(Arc<Built>, String, Pause)>,
     pub(super) secret: Option<(Arc<StoreSecret>, Instant)>,
+    pub(super) secret_refused: Option<(Arc<StoreSecret>, Pause)>,
     /// By policy uid.
     pub(super) statuses: HashMap<String, WrittenStatus>,
+    /// By policy uid: those that could not be written.
+    pub(super) statuses_refused: HashMap<String, Pause>,
     pub(super) nudges: Nudges,
     /// The last revision, and the pods that have reported it: they need no nudge while the store can't be asked.
     pub(super) confirmed: (String, HashSet<String>),
@@ -46,8 +52,8 @@ pub(super) struct Memory {
     pub(super) store_failing: Option<Instant>,
     /// Since when nothing in the namespace needs what stands there.
     pub(super) unused: Option<Instant>,
-    /// Looks that failed, one after another.
-    pub(super) failures: u32,
+    /// The last look failed.
+    pub(super) failed: Option<Pause>,
 }
 
 /// A ConfigMap that was written.

@@ -14,6 +14,7 @@ use weir_crds::{RateLimitPolicy, RateLimitPolicyStatus, reason};
 use super::apply::Applied;
 use super::dereference::Observed;
 use super::memory::{Memory, WrittenStatus};
+use super::pause::Pause;
 use super::validate::Checked;
 use super::watch::policy_resource;
 use super::{FIELD_MANAGER, is_gone};
@@ -50,7 +51,9 @@ pub(super) async fn update_status(
     metrics: &Metrics,
 ) -> Updated {
     let mut updated = Updated::default();
-    memory.statuses.retain(|uid, _| checked.iter().any(|c| c.policy.entry.uid == *uid));
+    let exists = |uid: &String| checked.iter().any(|c| c.policy.entry.uid == *uid);
+    memory.statuses.retain(|uid, _| exists(uid));
+    memory.statuses_refused.retain(|uid, _| exists(uid));
     let now = clock::instant();
     memory.timings.see(checked.iter().map(|c| (c.policy.entry.uid.as_str(), c.policy.entry.generation)), now);
     // Too early to say whether the store is away: what was said before stands until then.
@@ -75,6 +78,7 @@ pub(super) async fn update_status(
             Change::Write(new) => {
                 let result = write(client, one, &new).await;
                 metrics.wrote(Write::Status, result.is_ok());
+                let refused = memory.statuses_refused.remove(&entry.uid);
                 match result {
                     Ok(Some(version)) => {
                         let written = WrittenStatus { status: new.clone(), version, at: now };
@@ -82,6 +86,8 @@ pub(super) async fn update_status(
                     }
                     Ok(None) => {}
                     Err(error) => {
+                        let pause = Pause::after(refused, clock::instant());
+                        memory.statuses_refused.insert(entry.uid.clone(), pause);
                         updated.error.get_or_insert(error);
                         continue;
                     }
@@ -116,11 +122,13 @@ fn change(checked: &Checked, subject: Subject<'_>, memory: &Memory, now: Instant
         _ => facts.status.as_ref(),
     };
     let new = status::compute(subject, previous, time);
-    let Some(previous) = previous else { return Change::Write(new) };
-    if new == *previous {
+    if previous == Some(&new) {
         return Change::None;
     }
-    if let Some(written) = written
+    if let Some(left) = memory.statuses_refused.get(&facts.entry.uid).and_then(|pause| pause.left(now)) {
+        return Change::Later(left);
+    }
+    if let (Some(written), Some(previous)) = (written, previous)
         && status::differ_in_words_only(&new, previous)
     {
         let age = now.saturating_duration_since(written.at);

@@ -146,6 +146,20 @@ fn key(object: &impl Resource) -> Key {
 // === impl Caches ===
 
 impl Caches {
+    /// What no watch feeds, for tests, and the way to fill the policies.
+    #[cfg(test)]
+    pub(crate) fn unfed() -> (Arc<Self>, Writer<PolicyFacts>) {
+        let (policies, writer) = Cache::new();
+        let caches = Self {
+            namespaces: Cache::new().0,
+            policies,
+            injected: Cache::new().0,
+            plain: Cache::new().0,
+            documents: Cache::new().0,
+        };
+        (Arc::new(caches), writer)
+    }
+
     /// The kinds that have not been listed yet.
     pub(crate) fn not_synced(&self) -> Vec<&'static str> {
         let all = [

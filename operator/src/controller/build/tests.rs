@@ -4,6 +4,7 @@ use weir_store::{Heartbeat, PolicyReport};
 
 use super::*;
 use crate::controller::facts::{DocumentFacts, NamespaceState, PolicyFacts, Version};
+use crate::controller::pause::Pause;
 use crate::controller::validate::validate;
 use crate::status::Candidate;
 use crate::store_secret;
@@ -301,4 +302,51 @@ fn a_policy_that_fails_keeps_its_version_of_before_this_term() {
     assert!(prepared.config_map.is_none(), "the document stays as it is");
     let (built, handed_out) = prepared.document.unwrap();
     assert_eq!((built.document.policies[0].generation, handed_out[0].generation), (1, 1));
+}
+
+#[test]
+fn a_document_that_was_refused_is_left_alone_for_a_while_and_never_said_to_stand() {
+    let mut scene = scene();
+    scene.candidate("web", Some(&[]));
+    let refused = scene.build(0.0).config_map.unwrap();
+    scene.memory.config_map_refused = Some((refused, "no room".into(), Pause::after(None, scene.start)));
+    for tenth in 1..5 {
+        let prepared = scene.build(f64::from(tenth) / 10.0);
+        assert_eq!((prepared.config_map, prepared.refused.as_deref()), (None, Some("no room")));
+    }
+    let prepared = scene.build(0.6);
+    assert!(prepared.config_map.is_some() && prepared.refused.is_none());
+    scene.observed.policies = vec![policy("api", 2)];
+    assert!(scene.build(0.2).config_map.is_some(), "another one is tried at once");
+}
+
+#[test]
+fn a_secret_that_was_refused_is_left_alone_for_a_while() {
+    let mut scene = scene();
+    scene.memory.secret_refused = Some((scene.secret.clone(), Pause::after(None, scene.start)));
+    assert_eq!(writes(&scene.build(0.1)), (true, false));
+    assert_eq!(writes(&scene.build(0.6)), (true, true));
+    scene.secret = secret("two");
+    assert_eq!(writes(&scene.build(0.2)), (true, true), "another one is tried at once");
+}
+
+#[test]
+fn a_secret_that_may_have_been_deleted_is_written_again_soon() {
+    let mut scene = scene();
+    scene.candidate("web", None);
+    scene.settled();
+    scene.build(1.0);
+    assert_eq!(writes(&scene.build(29.0)), (false, false));
+    assert_eq!(writes(&scene.build(31.0)), (false, true));
+}
+
+#[test]
+fn a_thousand_pods_that_wait_for_their_nudge_are_not_looked_at_for_each_of_them() {
+    let mut scene = scene();
+    for pod in 0..1000 {
+        scene.candidate(&format!("p{pod}"), Some(&[]));
+    }
+    let prepared = scene.build(0.0);
+    assert_eq!(prepared.nudges.len(), 50);
+    assert!(prepared.next.is_some_and(|next| next >= Duration::from_millis(100)), "{:?}", prepared.next);
 }

@@ -129,3 +129,11 @@ fn the_object_that_is_applied_holds_the_status_and_the_uid_and_no_spec() {
     assert_eq!(object["metadata"], json!({"name": "api", "namespace": "shop", "uid": "uid"}));
     assert_eq!(object.get("spec"), None::<&Value>);
 }
+
+#[test]
+fn a_status_that_was_refused_is_left_alone_for_a_while() {
+    let mut scene = scene();
+    scene.memory.statuses_refused.insert("uid".into(), Pause::after(None, scene.start));
+    assert!(matches!(scene.change(0.1), Change::Later(pause) if pause == Duration::from_millis(400)));
+    assert!(matches!(scene.change(0.5), Change::Write(_)));
+}
