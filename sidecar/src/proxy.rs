@@ -13,6 +13,7 @@ mod prefixed;
 mod route;
 mod session;
 mod sniff;
+mod streams;
 mod tunnel;
 mod upstream;
 

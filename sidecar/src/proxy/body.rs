@@ -23,6 +23,13 @@ pub(crate) enum ProxyBody {
     Untold,
 }
 
+/// A body with something that is dropped when it has ended, or when nobody wants it any more.
+#[derive(Debug)]
+pub(crate) struct Accompanied<W> {
+    body: ProxyBody,
+    _with: W,
+}
+
 /// The body of a request to the application.
 #[derive(Debug)]
 pub(crate) enum RequestBody {
@@ -63,6 +70,13 @@ impl ProxyBody {
     #[must_use]
     pub(crate) fn empty() -> Self {
         Self::Full(None)
+    }
+}
+
+impl<W> Accompanied<W> {
+    /// Keeps `with` as long as `body`.
+    pub(crate) fn new(body: ProxyBody, with: W) -> Self {
+        Self { body, _with: with }
     }
 }
 
@@ -117,6 +131,23 @@ impl Body for ProxyBody {
             Self::Stream(body) => body.size_hint(),
             Self::Untold => SizeHint::default(),
         }
+    }
+}
+
+impl<W: Unpin> Body for Accompanied<W> {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

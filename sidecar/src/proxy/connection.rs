@@ -1,4 +1,5 @@
 //! One accepted connection from its first byte to its last.
+use super::body::Accompanied;
 use super::exchange;
 use super::gate::Gate;
 use super::guard::Guard;
@@ -69,7 +70,11 @@ async fn serve1<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix,
     let answering = Arc::clone(&session);
     let service = service_fn(move |request| {
         let session = Arc::clone(&answering);
-        async move { Ok::<_, Infallible>(exchange::answer(&session, request).await) }
+        async move {
+            let under_way = session.signal.under_way();
+            let response = exchange::answer(&session, request).await;
+            Ok::<_, Infallible>(response.map(|body| Accompanied::new(body, under_way)))
+        }
     });
     let connection = http1::Builder::new()
         .preserve_header_case(true)
@@ -105,10 +110,10 @@ async fn serve2<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix)
     let service = service_fn(move |request| {
         let session = Arc::clone(&answering);
         async move {
-            let begun = session.begin();
+            let mut begun = session.streams.begin();
             let response = exchange::answer(&session, request).await;
             begun.answered();
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(response.map(|body| Accompanied::new(body, begun)))
         }
     });
     let limits = &session.proxy.limits;
@@ -128,7 +133,11 @@ async fn serve2<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix)
         served = connection.as_mut() => served,
         () = closing.as_mut() => {
             connection.as_mut().graceful_shutdown();
-            connection.as_mut().await
+            // its end waits for an answer of the client's, which may never come
+            tokio::select! {
+                served = connection.as_mut() => served,
+                () = session.overdue2() => Ok(()),
+            }
         }
     };
     if let Err(error) = served {

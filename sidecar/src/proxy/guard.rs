@@ -188,15 +188,19 @@ impl<S> Guard<S> {
                 Wait::Idle => clock::now() + self.idle_time,
                 Wait::Linger => clock::now() + self.linger_time,
             };
-            match &mut self.timer {
-                Some(timer) => timer.as_mut().reset(deadline.into()),
-                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into()))),
-            }
+            self.set_timer(deadline);
             self.wait = Some(wait);
         }
         match &mut self.timer {
             Some(timer) => timer.as_mut().poll(cx),
             None => Poll::Pending,
+        }
+    }
+
+    fn set_timer(&mut self, deadline: Instant) {
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().reset(deadline.into()),
+            None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into()))),
         }
     }
 }
@@ -274,12 +278,27 @@ impl<S> Guard<S> {
             (_, true) => Wait::Idle,
             (_, false) => Wait::Head,
         };
-        ready!(self.poll_wait(cx, wait));
-        if wait == Wait::Idle {
-            self.expect = Expect::Stopped;
-        } else {
-            self.reject(Rejection::TooSlow);
+        loop {
+            ready!(self.poll_wait(cx, wait));
+            if wait != Wait::Idle {
+                self.reject(Rejection::TooSlow);
+                return Poll::Ready(());
+            }
+            let now = clock::now();
+            let until = self.idle_until(now);
+            if until <= now {
+                self.expect = Expect::Stopped;
+                return Poll::Ready(());
+            }
+            self.set_timer(until);
         }
-        Poll::Ready(())
+    }
+
+    /// A client that waits for its answer is not idle, however long that takes.
+    fn idle_until(&self, now: Instant) -> Instant {
+        match self.signal.idle_since(self.passed) {
+            Some(since) => since + self.idle_time,
+            None => now + self.idle_time.max(Duration::from_millis(1)),
+        }
     }
 }

@@ -2,16 +2,15 @@
 use super::gate::Gate;
 use super::guard::Signal;
 use super::route::Target;
+use super::streams::Streams;
 use super::tunnel::Tunnel;
 use super::upstream::Upstream;
 use super::{Proxy, metrics::Counted};
-use crate::clock;
 use crate::drain::Phase;
 use http::HeaderValue;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// One client connection.
@@ -24,19 +23,14 @@ pub(crate) struct Session<G> {
     pub(super) upstream: Upstream,
     /// The guard's, which HTTP/2 connections don't have.
     pub(super) signal: Arc<Signal>,
+    /// Its requests, if it is an HTTP/2 connection.
+    pub(super) streams: Arc<Streams>,
     tunnel: Mutex<Option<Tunnel>>,
     gone: Arc<Notify>,
-    abuse: Notify,
-    first: Notify,
-    started: AtomicU64,
-    ended: AtomicU64,
-    resets: Mutex<Option<(Instant, u32)>>,
     _counted: Counted,
 }
 
-/// In which resets of a client are counted.
-const RESET_WINDOW: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept once the phase is stopping, so that a request under way finds an answer.
+/// How long an idle connection is kept once it is to end, so that a request that is on its way finds an answer.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 impl<G: Gate> Session<G> {
@@ -50,13 +44,9 @@ impl<G: Gate> Session<G> {
             peer_value: HeaderValue::try_from(peer.to_string()).unwrap_or(HeaderValue::from_static("unknown")),
             upstream: Upstream::new(target, Arc::clone(&proxy.limits), Arc::clone(&gone)),
             signal: Arc::default(),
+            streams: Arc::new(Streams::new(proxy.limits.resets)),
             tunnel: Mutex::default(),
             gone,
-            abuse: Notify::new(),
-            first: Notify::new(),
-            started: AtomicU64::new(0),
-            ended: AtomicU64::new(0),
-            resets: Mutex::default(),
             _counted: Counted::new(&proxy.metrics.connections),
             proxy,
         }
@@ -75,14 +65,6 @@ impl<G: Gate> Session<G> {
     /// True when a tunnel follows.
     pub(crate) fn has_tunnel(&self) -> bool {
         self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    /// An HTTP/2 request has begun; what is returned tells when it ended, and whether by a reset.
-    pub(crate) fn begin(&self) -> Begun<'_, G> {
-        if self.started.fetch_add(1, Relaxed) == 0 {
-            self.first.notify_one();
-        }
-        Begun { session: self, answered: false }
     }
 
     /// When an HTTP/1 connection is to take no further request: the application closed its side, or this process ends. While
@@ -106,57 +88,20 @@ impl<G: Gate> Session<G> {
         let draining = async {
             self.proxy.drain.reached(Phase::Draining).await;
             tokio::select! {
-                () = self.first.notified() => {}
+                () = self.streams.first() => {}
                 () = self.proxy.drain.reached(Phase::Stopping) => {}
-            }
-        };
-        let idle = async {
-            loop {
-                let before = self.started.load(Relaxed);
-                tokio::time::sleep(self.proxy.limits.idle_time).await;
-                if before == self.started.load(Relaxed) && before == self.ended.load(Relaxed) {
-                    return;
-                }
             }
         };
         tokio::select! {
             () = self.gone.notified() => {}
-            () = self.abuse.notified() => {}
+            () = self.streams.abuse() => {}
             () = draining => {}
-            () = idle => {}
+            () = self.streams.idle(self.proxy.limits.idle_time) => {}
         }
     }
 
-    fn count_reset(&self) {
-        let now = clock::now();
-        let mut resets = self.resets.lock().unwrap_or_else(PoisonError::into_inner);
-        let (since, count) = resets.filter(|(since, _)| now.duration_since(*since) < RESET_WINDOW).unwrap_or((now, 0));
-        *resets = Some((since, count + 1));
-        if count + 1 > self.proxy.limits.resets {
-            self.abuse.notify_one();
-        }
-    }
-}
-
-/// A request under way on an HTTP/2 connection.
-#[derive(Debug)]
-pub(crate) struct Begun<'s, G: Gate> {
-    session: &'s Session<G>,
-    answered: bool,
-}
-
-impl<G: Gate> Begun<'_, G> {
-    /// It has its answer.
-    pub(crate) fn answered(mut self) {
-        self.answered = true;
-    }
-}
-
-impl<G: Gate> Drop for Begun<'_, G> {
-    fn drop(&mut self) {
-        self.session.ended.fetch_add(1, Relaxed);
-        if !self.answered {
-            self.session.count_reset();
-        }
+    /// When an HTTP/2 connection that is to take no further request has had its time.
+    pub(crate) async fn overdue2(&self) {
+        self.streams.overdue(LAST_WORD).await;
     }
 }

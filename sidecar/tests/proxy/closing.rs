@@ -90,6 +90,26 @@ async fn an_answer_that_ends_with_its_connection_ends_the_client_s() {
     assert!(answer.ends_with("D\r\nuntil the end\r\n0\r\n\r\n"), "{answer}");
 }
 
+#[tokio::test]
+async fn a_client_that_waits_for_its_answer_is_not_idle() {
+    let application = Application::start(|_, mut raw| async move {
+        raw.read_head().await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        raw.write("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf").await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        raw.write("half").await;
+        raw.gone().await;
+    })
+    .await;
+    let idle = ProxyLimits { idle_time: Duration::from_millis(50), ..limits() };
+    let proxy = Fixture::with(application.address, idle).await;
+    let mut client = Raw::connect(proxy.address).await;
+    client.write(GET).await;
+    assert_eq!(client.read_message().await.1, "halfhalf");
+    // it is now, and the application has not closed anything
+    assert_eq!(client.read_to_end().await, "");
+}
+
 /// Answers the first request of each connection; closes its first connection at a later one.
 async fn closes_at_second() -> Application {
     Application::start(|number, mut raw| async move {

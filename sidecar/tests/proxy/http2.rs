@@ -1,6 +1,6 @@
 //! HTTP/2 with prior knowledge, on both sides.
 use super::fixture::{Fixture, limits};
-use super::raw::Raw;
+use super::raw::{PATIENCE, Raw};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
 use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
@@ -14,7 +14,10 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::Sender;
 use tokio::task::{JoinHandle, JoinSet};
 use weir_sidecar::drain::Phase;
 use weir_sidecar::proxy::ProxyLimits;
@@ -82,6 +85,16 @@ fn request(path: &str) -> http::request::Builder {
 
 fn none() -> AnyBody {
     Empty::new().boxed_unsync()
+}
+
+/// A body that ends with its sender.
+fn told_later() -> (Sender<Bytes>, AnyBody) {
+    let (tell, pieces) = tokio::sync::mpsc::channel(1);
+    let stream = futures_util::stream::unfold(pieces, |mut pieces| async move {
+        let piece = pieces.recv().await?;
+        Some((Ok::<_, Infallible>(Frame::data(piece)), pieces))
+    });
+    (tell, StreamBody::new(stream).boxed_unsync())
 }
 
 async fn text(response: Response<Incoming>) -> String {
@@ -184,12 +197,8 @@ async fn draining_says_goaway_and_ends_what_is_in_flight() {
     let application = application().await;
     let proxy = Fixture::before(application.address).await;
     let (mut sender, connection) = connect(proxy.address).await;
-    let (tell, pieces) = tokio::sync::mpsc::channel::<Bytes>(1);
-    let stream = futures_util::stream::unfold(pieces, |mut pieces| async move {
-        let piece = pieces.recv().await?;
-        Some((Ok::<_, Infallible>(Frame::data(piece)), pieces))
-    });
-    let open = request("/echo").method(Method::POST).body(StreamBody::new(stream).boxed_unsync()).unwrap();
+    let (tell, body) = told_later();
+    let open = request("/echo").method(Method::POST).body(body).unwrap();
     let response = sender.send_request(open).await.unwrap();
     proxy.drain.advance(Phase::Draining);
     tell.send(Bytes::from_static(b"late")).await.unwrap();
@@ -211,7 +220,7 @@ async fn a_client_that_resets_without_end_is_sent_away() {
     for _ in 0..200 {
         let mut sender = sender.clone();
         let asking = tokio::spawn(async move { sender.send_request(request("/never").body(none()).unwrap()).await });
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
         asking.abort();
         if connection.is_finished() {
             break;
@@ -219,6 +228,58 @@ async fn a_client_that_resets_without_end_is_sent_away() {
     }
     // whether by an orderly end or with an error, it is over
     let _ = connection.await.unwrap();
+}
+
+/// The start of a connection, and a request for `/never` on a stream, taken back at once.
+const START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+fn taken_back(stream: u32) -> Vec<u8> {
+    let id = stream.to_be_bytes();
+    // GET, http, `:authority: a`, `:path: /never`; then CANCEL
+    let head = b"\x82\x86\x01\x01a\x04\x06/never";
+    let frames = [&[0, 0, head.len() as u8, 1, 5][..], &id, head, &[0, 0, 4, 3, 0], &id, &[0, 0, 0, 8]];
+    frames.concat()
+}
+
+#[tokio::test]
+async fn a_client_that_goes_on_resetting_when_it_was_told_to_go_is_cut_off() {
+    let application = application().await;
+    let proxy = Fixture::with(application.address, ProxyLimits { resets: 20, ..limits() }).await;
+    let mut client = Raw::connect(proxy.address).await;
+    client.write(START).await;
+    let goes_on = async {
+        let mut stream = 1;
+        while client.stream.write_all(&taken_back(stream)).await.is_ok() {
+            stream += 2;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, goes_on).await.expect("it may go on for ever");
+}
+
+#[tokio::test]
+async fn a_client_that_never_says_anything_again_does_not_keep_its_connection() {
+    let application = application().await;
+    let idle = ProxyLimits { idle_time: Duration::from_millis(100), ..limits() };
+    let proxy = Fixture::with(application.address, idle).await;
+    let mut client = Raw::connect(proxy.address).await;
+    client.write(START).await;
+    client.gone().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_takes_longer_than_the_idle_time_is_waited_for() {
+    let application = application().await;
+    let idle = ProxyLimits { idle_time: Duration::from_millis(20), ..limits() };
+    let proxy = Fixture::with(application.address, idle).await;
+    let (mut sender, connection) = connect(proxy.address).await;
+    let (tell, body) = told_later();
+    let response = sender.send_request(request("/echo").method(Method::POST).body(body).unwrap()).await.unwrap();
+    // longer also than a client has that was told to go
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    tell.send(Bytes::from_static(b"late")).await.unwrap();
+    drop(tell);
+    assert_eq!(text(response).await, "late");
+    connection.await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -1,15 +1,19 @@
 //! What the guard of a connection and the one who answers its requests tell each other. They run in one task, in turns,
 //! with hyper between them.
 use super::Rejection;
+use crate::clock;
 use futures_util::task::AtomicWaker;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
+use std::time::Instant;
 
 /// Shared by a guard and its answerer.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     served: AtomicU64,
+    /// How many requests have had their answers, and when the last one had.
+    ended: Mutex<(u64, Option<Instant>)>,
     rejection: OnceLock<(u64, Rejection)>,
     broken: AtomicBool,
     linger: AtomicBool,
@@ -17,7 +21,29 @@ pub(crate) struct Signal {
     waker: AtomicWaker,
 }
 
+/// A request under way, until its answer has been handed over to the last byte.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Arc<Signal>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        *ended = (ended.0 + 1, Some(clock::now()));
+    }
+}
+
 impl Signal {
+    /// Called once for each request; what is returned is kept until its answer has ended.
+    pub(crate) fn under_way(self: &Arc<Self>) -> UnderWay {
+        UnderWay(Arc::clone(self))
+    }
+
+    /// Since when all of `passed` requests have had their answers; `None` while one is under way.
+    pub(super) fn idle_since(&self, passed: u64) -> Option<Instant> {
+        let (ended, at) = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        at.filter(|_| ended >= passed)
+    }
+
     /// Called once for each request, in order: the rejection, if this is the request that stands for rejected input.
     pub(crate) fn next_request(&self) -> Option<Rejection> {
         let number = self.served.fetch_add(1, Relaxed);
