@@ -71,7 +71,7 @@ pub struct Rejection<'t> {
 pub enum RejectionReason<'t> {
     /// The header is absent or empty, and the limit says Deny.
     MissingKey(&'t HeaderName),
-    /// The header has two different values, or comes in two spellings.
+    /// The header has two different values, or comes in another spelling (`x_tenant` for `x-tenant`).
     AmbiguousKey(&'t HeaderName),
     /// The header's value is longer than 8 KiB.
     KeyTooLong(&'t HeaderName),
@@ -135,7 +135,7 @@ impl RouteTable {
     #[must_use]
     pub fn reads(&self, name: &HeaderName) -> bool {
         let mut keys = self.candidates().flat_map(|(_, limit)| &limit.keys);
-        keys.any(|key| matches!(key, Key::Header(own) if same_when_folded(own, name)))
+        keys.any(|key| matches!(key, Key::Header(own) if same_when_folded(own.as_str(), name.as_str())))
     }
 
     /// The limits that could match: all of them, one by one. An index by path would stand here.
@@ -198,7 +198,7 @@ impl fmt::Display for RejectionReason<'_> {
         match self {
             Self::MissingKey(name) => write!(f, "header {name} is missing; send it with a value"),
             Self::AmbiguousKey(name) => {
-                write!(f, "header {name} has more than one value or spelling; send it once")
+                write!(f, "header {name} has more than one value or another spelling; send it once, as {name}")
             }
             Self::KeyTooLong(name) => write!(f, "header {name} is longer than {MAX_VALUE} bytes; send a shorter value"),
         }

@@ -11,7 +11,7 @@ use super::rule;
 #[schemars(extend("x-kubernetes-validations" = rule::key_source()))]
 pub struct KeySource {
     /// The value of a request header. One that is absent or empty is a missing key (see `onMissingKey`); one that comes with
-    /// two different values, or in two spellings (`x-tenant` and `x_tenant`), is answered 400; a value over 8 KiB, 431.
+    /// two different values, or in another spelling (`x_tenant` for `x-tenant`), is answered 400; a value over 8 KiB, 431.
     /// Example: `{name: x-tenant}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HeaderKey")]
