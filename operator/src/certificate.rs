@@ -2,6 +2,8 @@
 //! replica comes first, watched and served by all of them; the leader writes the CA into the webhook configurations.
 //! Not here: the server that presents it ([`crate::webhook`]) and a change of CA while both are in use.
 
+use std::time::Duration;
+
 mod authority;
 mod bundle;
 mod secret;
@@ -11,6 +13,10 @@ pub use authority::{KeyMaterial, UnusableKeyMaterial};
 pub use bundle::{apply_ca_bundle, ca_bundle_in_place, keep_ca_bundle};
 pub use secret::maintain;
 pub use serving::{ServingCertificate, server_config};
+
+/// For what is asked of the API server at one time: one that went away in the middle of it may never answer, and what waited
+/// for it would wait for ever.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where the certificate lives and who it is for.
 #[derive(Clone, Debug)]
@@ -48,6 +54,9 @@ pub enum CertificateError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// The API server took too long, or went away.
+    #[error("the API server did not answer in time")]
+    Timeout,
     /// The Secret holds something, but nothing that can be served.
     #[error(transparent)]
     Unusable(#[from] UnusableKeyMaterial),
@@ -71,5 +80,43 @@ impl CertificateError {
     pub(crate) fn api(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let what = what.into();
         move |source| Self::Api { what, source: Box::new(source) }
+    }
+}
+
+/// `work`, broken off after [`ANSWERED_WITHIN`].
+async fn in_time<T>(work: impl Future<Output = Result<T, CertificateError>>) -> Result<T, CertificateError> {
+    tokio::time::timeout(ANSWERED_WITHIN, work).await.unwrap_or(Err(CertificateError::Timeout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_api_server_that_never_answers_is_an_error_after_a_while() {
+        // Takes connections and says nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap()).parse().unwrap();
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = kube::Client::try_from(kube::Config::new(url)).unwrap();
+        let text = |text: &str| text.to_owned();
+        let settings = CertificateSettings {
+            namespace: text("weir-system"),
+            secret: text("ca"),
+            service: text("weir"),
+            mutating_webhook: text("pods"),
+            validating_webhook: text("policies"),
+        };
+        let serving = ServingCertificate::none_yet();
+        serving.serve(&KeyMaterial::generate(crate::clock::now(), &settings.server_names()).unwrap()).unwrap();
+        let secrets = kube::Api::namespaced(client.clone(), "weir-system");
+        let (applied, in_place, ensured) = tokio::join!(
+            apply_ca_bundle(&client, &settings, &serving),
+            ca_bundle_in_place(&client, &settings, &serving),
+            secret::ensure(&secrets, &settings, &serving),
+        );
+        assert!(matches!(applied, Err(CertificateError::Timeout)), "{applied:?}");
+        assert!(matches!(in_place, Err(CertificateError::Timeout)), "{in_place:?}");
+        assert!(matches!(ensured, Err(CertificateError::Timeout)), "{ensured:?}");
     }
 }

@@ -18,6 +18,7 @@ mod leader;
 pub mod log;
 pub mod metrics;
 mod nudge;
+mod readiness;
 mod rollout;
 pub mod run;
 mod status;

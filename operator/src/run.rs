@@ -1,17 +1,17 @@
 //! `weir-operator run`: opens what the flags name, and puts the parts together. It decides nothing itself.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube::Client;
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{info, warn};
-use weir_store::{Credentials, Store};
+use weir_store::{Credentials, Store, Waits};
 
 use crate::admin::{self, Admin};
 use crate::certificate::{self, CertificateSettings, ServingCertificate};
@@ -22,6 +22,7 @@ use crate::inject::Injector;
 use crate::leader::{self, Lead, LeaseSettings};
 use crate::log;
 use crate::metrics::Metrics;
+use crate::readiness::Readiness;
 use crate::store_secret::{InvalidStoreSecret, Source, StoreSecret};
 use crate::webhook::{self, Namespaces, Webhook, WebhookMetrics};
 
@@ -29,10 +30,11 @@ use crate::webhook::{self, Namespaces, Webhook, WebhookMetrics};
 const READ_AGAIN: Duration = Duration::from_secs(10);
 /// How long a new leader waits for the store: without it every status would first say that it is away.
 const STORE_WITHIN: Duration = Duration::from_secs(3);
+/// For the sidecars' reports. No client waits for them, so they may take longer than a sidecar's decision: thousands of them
+/// are read at once, and a Redis that is far away or busy is no reason to say that it is away.
+const REPORTS_WITHIN: Waits = Waits { call: Duration::from_secs(1), connect: Duration::from_secs(1) };
 /// After the signal: until the API server has heard that this replica takes no more webhooks.
 const LINGER: Duration = Duration::from_secs(3);
-/// How often what a replica needs is looked at until it is there, and then.
-const LOOK: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
 /// Why the operator doesn't start, or ends.
 #[derive(Debug, thiserror::Error)]
@@ -140,7 +142,7 @@ async fn serve(flags: RunFlags) -> Result<(), RunError> {
         async move {
             stopped(stop).await;
             info!("stopping");
-            readiness.stopping.store(true, Ordering::Release);
+            readiness.stop();
             tokio::time::sleep(LINGER).await;
         }
     };
@@ -151,14 +153,32 @@ async fn serve(flags: RunFlags) -> Result<(), RunError> {
     Ok(())
 }
 
+/// `0.0.0.0` stands for every address, IPv6 included where this machine has it: a cluster may have nothing else.
 async fn listen(flag: &'static str, address: SocketAddr) -> Result<TcpListener, RunError> {
+    if address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+        && let Ok(both) = listen_on_both(address.port())
+    {
+        return Ok(both);
+    }
     TcpListener::bind(address).await.map_err(|source| RunError::Listen { flag, address, source })
+}
+
+/// One socket for both families, which only a machine with IPv6 has.
+fn listen_on_both(port: u16) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_only_v6(false)?;
+    // As the runtime does: connections of the last process may linger on the port.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())?;
+    socket.listen(1024)?;
+    TcpListener::from_std(socket.into())
 }
 
 fn open_store(flags: &RunFlags) -> Result<Store, RunError> {
     let credentials =
         Credentials::Files { password: flags.redis_password_file.clone(), ca: flags.redis_ca_file.clone() };
-    match Store::open(Some(&flags.redis_url), credentials, Arc::new(())) {
+    match Store::open_with(Some(&flags.redis_url), credentials, Arc::new(()), REPORTS_WITHIN) {
         Ok(Store::Memory(_)) => {
             Err(RunError::Store("memory: is inside one process; write redis://HOST:PORT/DB or rediss://…".to_owned()))
         }
@@ -278,64 +298,6 @@ impl Term {
     }
 }
 
-/// What a replica needs before the API server may send it reviews.
-struct Readiness {
-    serving: Arc<ServingCertificate>,
-    caches: Arc<Caches>,
-    namespaces_known: AtomicBool,
-    bundle_in_place: AtomicBool,
-    stopping: AtomicBool,
-}
-
-impl Readiness {
-    fn new(serving: Arc<ServingCertificate>, caches: Arc<Caches>) -> Self {
-        let no = || AtomicBool::new(false);
-        Self { serving, caches, namespaces_known: no(), bundle_in_place: no(), stopping: no() }
-    }
-
-    /// Keeps an eye on what has to be asked for.
-    async fn look(self: Arc<Self>, client: Client, settings: CertificateSettings, namespaces: Namespaces) {
-        namespaces.synced().await;
-        self.namespaces_known.store(true, Ordering::Release);
-        let mut said = String::new();
-        loop {
-            match certificate::ca_bundle_in_place(&client, &settings, &self.serving).await {
-                Ok(in_place) => {
-                    said.clear();
-                    self.bundle_in_place.store(in_place, Ordering::Release);
-                }
-                // An API server that is away for a moment makes no replica unready. Said once, not at every look.
-                Err(error) => {
-                    let error = error.to_string();
-                    if error != said {
-                        warn!(error, "the webhook configurations can't be looked at");
-                        said = error;
-                    }
-                }
-            }
-            let there = self.bundle_in_place.load(Ordering::Acquire);
-            tokio::time::sleep(if there { LOOK.1 } else { LOOK.0 }).await;
-        }
-    }
-
-    fn missing(&self) -> Vec<String> {
-        let mut missing = Vec::new();
-        let mut need = |there: bool, what: &str| {
-            if !there {
-                missing.push(what.to_owned());
-            }
-        };
-        need(!self.stopping.load(Ordering::Acquire), "stopping");
-        need(self.serving.is_serving(), "no certificate is served yet");
-        need(self.bundle_in_place.load(Ordering::Acquire), "the webhook configurations lack the CA");
-        need(self.namespaces_known.load(Ordering::Acquire), "namespaces are not listed yet");
-        for kind in self.caches.not_synced() {
-            need(false, &format!("{kind} are not listed yet"));
-        }
-        missing
-    }
-}
-
 fn admin(readiness: &Arc<Readiness>, metrics: &Arc<Metrics>) -> Admin {
     let (for_missing, for_metrics, metrics) = (readiness.clone(), readiness.clone(), metrics.clone());
     Admin {
@@ -352,7 +314,63 @@ fn admin(readiness: &Arc<Readiness>, metrics: &Arc<Metrics>) -> Admin {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
     use super::*;
+    use crate::cli::{Cli, Command};
+
+    /// A Redis that takes 300 ms to answer anything but PING.
+    async fn slow_redis(listener: TcpListener) {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let reply = match line.as_str() {
+                "PING" => "+PONG\r\n",
+                "MGET" => {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    "*1\r\n$-1\r\n"
+                }
+                // Lengths, and the keys.
+                _ => continue,
+            };
+            lines.get_mut().write_all(reply.as_bytes()).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_redis_is_not_taken_for_one_that_is_away() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        let redis = tokio::spawn(slow_redis(listener));
+        let flags =
+            ["run", "--namespace=weir-system", "--sidecar-image=a", "--install-key-file=k", "--redis-url", &url];
+        let Cli { command: Command::Run(flags) } =
+            Cli::try_parse_from([&["weir-operator"], &flags[..]].concat()).unwrap();
+        let store = open_store(&flags).unwrap();
+        while store.ping().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let reports = store.heartbeats(&weir_store::Namespace::new("shop").unwrap(), &["pod"]).await;
+        assert!(reports.as_ref().is_ok_and(Vec::is_empty), "{reports:?}");
+        redis.abort();
+    }
+
+    #[tokio::test]
+    async fn all_addresses_are_those_of_ipv6_too() {
+        let listener = listen("--admin", "0.0.0.0:0".parse().unwrap()).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for host in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            match tokio::net::TcpStream::connect((host, port)).await {
+                Ok(_) => {}
+                // This machine has no IPv6.
+                Err(error) if host.is_ipv6() && error.kind() != std::io::ErrorKind::ConnectionRefused => {}
+                Err(error) => panic!("{host}: {error}"),
+            }
+        }
+        let taken = listen("--admin", SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))).await.unwrap_err().to_string();
+        assert!(taken.starts_with("--admin 0.0.0.0:"), "{taken}");
+    }
 
     #[test]
     fn a_pod_that_starts_again_is_somebody_else_in_the_election() {

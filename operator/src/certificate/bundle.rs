@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use super::{CertificateError, CertificateSettings, ServingCertificate};
+use super::{CertificateError, CertificateSettings, ServingCertificate, in_time};
 
 /// Owner of `caBundle` in the API server's books.
 const FIELD_MANAGER: &str = "weir-operator-ca-bundle";
@@ -54,8 +54,11 @@ pub async fn apply_ca_bundle(
     serving: &ServingCertificate,
 ) -> Result<(), CertificateError> {
     let ca = serving.ca_pem().ok_or(CertificateError::NotServing)?;
-    apply::<MutatingWebhookConfiguration>(client, &settings.mutating_webhook, &ca).await?;
-    apply::<ValidatingWebhookConfiguration>(client, &settings.validating_webhook, &ca).await
+    in_time(async {
+        apply::<MutatingWebhookConfiguration>(client, &settings.mutating_webhook, &ca).await?;
+        apply::<ValidatingWebhookConfiguration>(client, &settings.validating_webhook, &ca).await
+    })
+    .await
 }
 
 /// Keeps the served CA in both configurations for as long as it runs: at once, whenever another certificate is served, and
@@ -86,9 +89,12 @@ pub async fn ca_bundle_in_place(
     serving: &ServingCertificate,
 ) -> Result<bool, CertificateError> {
     let Some(ca) = serving.ca_pem() else { return Ok(false) };
-    let mutating = read::<MutatingWebhookConfiguration>(client, &settings.mutating_webhook).await?;
-    let validating = read::<ValidatingWebhookConfiguration>(client, &settings.validating_webhook).await?;
-    Ok(lacking(&mutating, &ca).is_empty() && lacking(&validating, &ca).is_empty())
+    in_time(async {
+        let mutating = read::<MutatingWebhookConfiguration>(client, &settings.mutating_webhook).await?;
+        let validating = read::<ValidatingWebhookConfiguration>(client, &settings.validating_webhook).await?;
+        Ok(lacking(&mutating, &ca).is_empty() && lacking(&validating, &ca).is_empty())
+    })
+    .await
 }
 
 async fn apply<K: Configuration>(client: &Client, name: &str, ca: &str) -> Result<(), CertificateError> {

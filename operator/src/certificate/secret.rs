@@ -10,7 +10,7 @@ use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
 use tracing::{info, warn};
 
-use super::{CertificateError, CertificateSettings, KeyMaterial, ServingCertificate};
+use super::{CertificateError, CertificateSettings, KeyMaterial, ServingCertificate, in_time};
 use crate::clock;
 
 /// Pause after a failure: an API server that is away is asked again, not hammered.
@@ -32,7 +32,15 @@ pub async fn maintain(client: Client, settings: CertificateSettings, serving: Ar
 
 /// Reads the Secret and serves it; makes it where it is absent, broken or near its end. Two replicas may try at once: the API
 /// server lets one through, and the other one reads what that one wrote.
-async fn ensure(
+pub(super) async fn ensure(
+    secrets: &Api<Secret>,
+    settings: &CertificateSettings,
+    serving: &ServingCertificate,
+) -> Result<(), CertificateError> {
+    in_time(ensured(secrets, settings, serving)).await
+}
+
+async fn ensured(
     secrets: &Api<Secret>,
     settings: &CertificateSettings,
     serving: &ServingCertificate,
