@@ -40,7 +40,7 @@ impl Connection {
             if let Some(user) = &endpoint.user {
                 auth.arg(user);
             }
-            connection.ask(auth.arg(password)).await?;
+            connection.ask(auth.arg(password)).await.map_err(|error| without(error, password))?;
         }
         if endpoint.db != 0 {
             connection.ask(cmd("SELECT").arg(endpoint.db)).await?;
@@ -123,6 +123,14 @@ async fn dial(target: &Target) -> Result<TcpStream, StoreError> {
     Err(unreachable(&last))
 }
 
+/// A server that does not know AUTH repeats what it was given, and errors are logged.
+fn without(error: StoreError, password: &str) -> StoreError {
+    let Some(detail) = error.detail() else { return error };
+    // Redis cuts long arguments, so a long password would not be found as a whole
+    let told = detail.split("with args beginning with").next().unwrap_or_default();
+    StoreError::new(error.kind(), told.replace(password, "…"))
+}
+
 fn server_error(code: &str, text: &str) -> StoreError {
     StoreError::new(Reason::of_server_error(code, text), format!("{code} {text}"))
 }
@@ -132,5 +140,44 @@ fn client_error(error: &RedisError) -> StoreError {
         Some(code) => server_error(code, error.detail().unwrap_or_default()),
         None if error.is_io_error() => StoreError::new(Reason::Unreachable, error.to_string()),
         None => StoreError::new(Reason::Protocol, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::address::Endpoint;
+    use crate::key::InstallKey;
+
+    #[tokio::test]
+    async fn a_password_that_a_server_repeats_is_not_told_on() {
+        let long = "hunter2".repeat(40);
+        for (password, answer) in [
+            ("hunter2", "-ERR unknown command 'AUTH', with args beginning with: 'me' 'hunter2' \r\n".to_owned()),
+            (
+                long.as_str(),
+                format!("-ERR unknown command `AUTH`, with args beginning with: `me`, `{}\r\n", &long[..128]),
+            ),
+            ("hunter2", "-ERR user me has no password hunter2\r\n".to_owned()),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let (user, password) = (Some("me".to_owned()), Some(password.to_owned()));
+            let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port, tls: false, db: 0, user, password };
+            let target = Target { endpoint, ca: None, install_key: InstallKey::ZEROS };
+            let server = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                assert!(stream.read_u8().await.is_ok());
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream
+            };
+            let (opened, _stream) = tokio::join!(Connection::open(&target), server);
+            let error = opened.err().unwrap();
+            assert_eq!(error.kind(), Reason::Server);
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
     }
 }

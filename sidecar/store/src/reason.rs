@@ -169,6 +169,11 @@ impl StoreError {
         self.reason
     }
 
+    /// What was said besides, if anything was.
+    pub(crate) fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
     /// The reason's name, of the fixed set [`Reason::ALL`].
     #[must_use]
     pub fn reason(&self) -> &'static str {
