@@ -42,8 +42,11 @@ impl Reporter {
     pub async fn follow(mut self) {
         loop {
             self.send().await;
-            // a change, or a second without one; who published the changes is gone only when the process ends
-            let _ = tokio::time::timeout(EVERY, self.status.changed()).await;
+            // a change, or a second without one
+            if let Ok(Err(_)) = tokio::time::timeout(EVERY, self.status.changed()).await {
+                // who published the changes is gone, and would be found so at once each time
+                tokio::time::sleep(EVERY).await;
+            }
         }
     }
 }

@@ -18,3 +18,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     };
     millis.filter(|millis| *millis <= 86_400_000).map(Duration::from_millis).ok_or_else(wrong)
 }
+
+/// The same, but not zero: a bound of no time at all would let nothing through.
+///
+/// # Errors
+/// When it isn't one, or is zero.
+pub(super) fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err(format!("`{text}` is no time at all; write at least 1ms, as 500ms, 25s or 2m")),
+        time => Ok(time),
+    }
+}

@@ -1,5 +1,5 @@
 //! The flags of `weir-sidecar run` that bound the proxy itself.
-use super::duration::duration;
+use super::duration::some_time;
 use crate::proxy::{ForwardedFor, ProxyLimits};
 use clap::Args;
 use std::time::Duration;
@@ -23,13 +23,13 @@ pub struct ProxyFlags {
     #[arg(long, env = "WEIR_MAX_RESETS", value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Bounds", hide_short_help = true)]
     pub max_resets: u32,
     /// How long a request's head may take, from its first byte; then 408
-    #[arg(long, env = "WEIR_HEAD_TIME", value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Bounds", hide_short_help = true)]
+    #[arg(long, env = "WEIR_HEAD_TIME", value_name = "TIME", default_value = "10s", value_parser = some_time, help_heading = "Bounds", hide_short_help = true)]
     pub head_time: Duration,
     /// How long a connection may be idle, if the application doesn't close it sooner
-    #[arg(long, env = "WEIR_IDLE_TIME", value_name = "TIME", default_value = "1h", value_parser = duration, help_heading = "Bounds", hide_short_help = true)]
+    #[arg(long, env = "WEIR_IDLE_TIME", value_name = "TIME", default_value = "1h", value_parser = some_time, help_heading = "Bounds", hide_short_help = true)]
     pub idle_time: Duration,
     /// How long connecting to the application may take; then 502
-    #[arg(long, env = "WEIR_CONNECT_TIME", value_name = "TIME", default_value = "5s", value_parser = duration, help_heading = "Bounds", hide_short_help = true)]
+    #[arg(long, env = "WEIR_CONNECT_TIME", value_name = "TIME", default_value = "5s", value_parser = some_time, help_heading = "Bounds", hide_short_help = true)]
     pub connect_time: Duration,
     /// X-Forwarded-For on its way to the application: left as it is and set to the client where absent, or the client
     /// appended

@@ -35,7 +35,7 @@ pub struct RunFlags {
 
     /// Where to count: memory: (this sidecar alone) or redis://HOST:PORT/DB, rediss://… with TLS (all sidecars together).
     /// Default: what --store-secret says, else memory:
-    #[arg(long, env = "WEIR_STORE", value_name = "URL", help_heading = "Counting")]
+    #[arg(long, env = "WEIR_STORE", hide_env_values = true, value_name = "URL", help_heading = "Counting")]
     pub store: Option<String>,
     /// Folder with the store's credentials, one file each: url, user, password, ca.crt, install-key (a mounted Secret)
     #[arg(long, env = "WEIR_STORE_SECRET", value_name = "DIR", help_heading = "Counting")]

@@ -45,6 +45,22 @@ fn every_flag_is_also_a_variable_named_after_it() {
 }
 
 #[test]
+fn help_shows_no_password() {
+    let command = Cli::command();
+    let run = command.find_subcommand("run").unwrap();
+    // a URL may hold one, and help shows what variables are set to
+    let store = run.get_arguments().find(|flag| flag.get_id() == "store").unwrap();
+    assert!(store.is_hide_env_values_set());
+}
+
+#[test]
+fn a_bound_of_no_time_is_refused() {
+    for flag in ["--head-time", "--idle-time", "--connect-time"] {
+        refused(&["run", "--policy", "p.yaml", flag, "0s"], &[flag, "at least 1ms"]);
+    }
+}
+
+#[test]
 fn listen_and_upstream_are_the_first_route() {
     let routes = run(&[
         "--listen",

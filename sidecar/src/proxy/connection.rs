@@ -25,6 +25,9 @@ use tokio::net::TcpStream;
 const SILENT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nweir-error: malformed\r\nconnection: close\r\n\r\n";
 
+/// What the HTTP library reads ahead unless told otherwise; a head that is let through must fit.
+const BUFFER: usize = 408 << 10;
+
 /// Serves a connection to its end.
 pub(crate) async fn serve<G: Gate>(proxy: Arc<Proxy<G>>, mut stream: TcpStream, peer: SocketAddr, upstream: Upstream) {
     let Some(Destination { target, tls }) = upstream.destination(&stream) else {
@@ -79,6 +82,7 @@ async fn serve1<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix,
     let connection = http1::Builder::new()
         .preserve_header_case(true)
         .max_headers(FIELDS)
+        .max_buf_size(BUFFER.max(session.proxy.limits.head_bytes + (64 << 10)))
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(guard), service)
         .with_upgrades();

@@ -164,6 +164,19 @@ async fn however_a_head_is_cut_it_is_the_same_head() {
 }
 
 #[tokio::test]
+async fn a_bound_on_heads_that_is_raised_is_a_bound() {
+    let application = Application::echo().await;
+    let proxy = Fixture::with(application.address, ProxyLimits { head_bytes: 1 << 20, ..limits() }).await;
+    let mut client = Raw::connect(proxy.address).await;
+    for (fields, expected) in [(200, 200), (250, 431)] {
+        let fields: String = (0..fields).map(|number| format!("x-{number}: {}\r\n", "y".repeat(5_000))).collect();
+        client.write(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n")).await;
+        let (head, _) = client.read_message().await;
+        assert_eq!(status(&head), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_silent_or_slow_client_is_answered_408_and_not_before_its_time() {
     let application = Application::echo().await;
     let time = Duration::from_millis(200);
