@@ -46,7 +46,7 @@ pub(crate) use facts::{Owner, Sidecar};
 use memory::Memory;
 use pause::Pause;
 pub(crate) use queue::Queue;
-pub(crate) use watch::{Caches, watch};
+pub(crate) use watch::{ANEW_AFTER, Caches, watch};
 
 /// Owner, in the API server's books, of what the controller writes.
 const FIELD_MANAGER: &str = "weir-operator";

@@ -122,10 +122,13 @@ pub(super) fn build(
     prepared
 }
 
-/// Whether pods of the namespace run with a sidecar, or may soon.
+/// Whether pods of the namespace run with a sidecar, or may soon, or would find a policy that is no more.
 fn is_needed(observed: &Observed) -> bool {
     let has_or_asked = |pod: &Arc<PodFacts>| pod.sidecar != Sidecar::Absent || pod.asked(&observed.state);
-    observed.state.injection_enabled || !observed.policies.is_empty() || observed.pods.iter().any(has_or_asked)
+    observed.state.injection_enabled
+        || !observed.policies.is_empty()
+        || observed.pods.iter().any(has_or_asked)
+        || observed.document.as_ref().is_some_and(|document| document.ours && !document.is_empty())
 }
 
 fn remove(observed: &Observed, memory: &mut Memory, now: Instant) -> Prepared {

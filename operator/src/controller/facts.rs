@@ -9,7 +9,7 @@ use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::{Resource, ResourceExt};
 use serde_json::Value;
 use weir_crds::RateLimitPolicyStatus;
-use weir_policy::PolicyEntry;
+use weir_policy::{PolicyDocument, PolicyEntry};
 
 use crate::document::{FORMAT_KEY, MANAGED_BY};
 use crate::inject::annotations::{INJECT, INJECTED_LABEL, INJECTION_LABEL, STATUS};
@@ -182,6 +182,11 @@ impl DocumentFacts {
             version: Version::of(map),
             ours: map.labels().get(MANAGED_BY.0).is_some_and(|manager| manager == MANAGED_BY.1),
         }
+    }
+
+    /// Whether it hands out no policy.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.json.as_deref() == Some(PolicyDocument::default().to_json().as_str())
     }
 }
 

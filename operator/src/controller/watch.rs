@@ -22,6 +22,10 @@ use crate::metrics::{Metrics, PodCounts};
 /// Pods that have ended count nowhere: one that ends is deleted from the watch.
 const NOT_ENDED: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
+/// A watch is begun anew this often, in seconds, from where it was; one whose API server went away without a word is noticed
+/// then, and edits are not missed for longer.
+pub(crate) const ANEW_AFTER: u32 = 60;
+
 /// Everything that is watched.
 #[derive(Debug)]
 pub(crate) struct Caches {
@@ -52,16 +56,17 @@ pub(crate) fn watch(
     // Metadata only: nothing else of them decides anything.
     let plain_pods: Api<PartialObjectMeta<Pod>> = Api::all(client.clone());
     let all_maps: Api<ConfigMap> = Api::all(client.clone());
-    let with_label = Config::default().labels(&format!("{INJECTED_LABEL}=true")).fields(NOT_ENDED);
-    let without_label = Config::default().labels(&format!("{INJECTED_LABEL}!=true")).fields(NOT_ENDED);
+    let all = || Config::default().timeout(ANEW_AFTER);
+    let with_label = all().labels(&format!("{INJECTED_LABEL}=true")).fields(NOT_ENDED);
+    let without_label = all().labels(&format!("{INJECTED_LABEL}!=true")).fields(NOT_ENDED);
     // By name, so that the operator needs no right to read other ConfigMaps.
-    let documents_only = Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
+    let documents_only = all().fields(&format!("metadata.name={CONFIG_MAP}"));
 
     let to = Arc::new(Sink { queue, metrics });
     let run = {
         let namespaces = follow(
             "namespaces",
-            watch_objects(all_namespaces, Config::default()),
+            watch_objects(all_namespaces, all()),
             namespace_writer,
             // A namespace is its own: its name is where it lies.
             |namespace: &PartialObjectMeta<Namespace>| {
@@ -71,7 +76,7 @@ pub(crate) fn watch(
         );
         let policies = follow(
             "policies",
-            watch_objects(all_policies, Config::default()),
+            watch_objects(all_policies, all()),
             policy_writer,
             |policy: &DynamicObject| (key(policy), PolicyFacts::read(policy)),
             to.clone(),

@@ -10,6 +10,7 @@ use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 
+use crate::controller::ANEW_AFTER;
 use crate::inject::NamespaceFacts;
 
 /// Labels only: nothing else of a namespace is held in memory.
@@ -40,7 +41,7 @@ impl Namespaces {
     pub fn watch(client: Client) -> (Self, impl Future<Output = ()> + Send) {
         let (seen, writer) = reflector::store();
         let api: Api<Watched> = Api::all(client.clone());
-        let watch = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+        let watch = watcher(api, watcher::Config::default().timeout(ANEW_AFTER)).default_backoff().reflect(writer);
         let run = watch.for_each(|event| async move {
             if let Err(error) = event {
                 tracing::warn!(%error, "watching namespaces failed, trying again");

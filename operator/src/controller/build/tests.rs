@@ -221,10 +221,15 @@ fn changed_credentials_are_written_again() {
 }
 
 #[test]
-fn what_no_pod_needs_is_left_for_a_while_and_then_removed() {
+fn what_no_pod_needs_is_emptied_at_once_left_for_a_while_and_then_removed() {
     let mut scene = scene();
     scene.settled();
     scene.observed.policies.clear();
+    let prepared = scene.build(0.5);
+    let json = prepared.config_map.as_ref().unwrap().json.clone();
+    assert_eq!(PolicyDocument::from_json(&json).unwrap(), PolicyDocument::default(), "the next pod is not to find it");
+    scene.sent(&prepared, 0.5, "11");
+    scene.observed.document = shown(&json, "11", true);
     let prepared = scene.build(1.0);
     assert!(!prepared.remove && prepared.next.is_some());
     assert!(!scene.build(500.0).remove);
