@@ -13,6 +13,10 @@ pub struct ProxyFlags {
     /// Tunnels (WebSocket, CONNECT) at once; a further one is answered 503
     #[arg(long, env = "WEIR_MAX_TUNNELS", value_name = "N", default_value_t = 1000, value_parser = count, help_heading = "Bounds", hide_short_help = true)]
     pub max_tunnels: usize,
+    /// Pass CONNECT on (HTTP/1.1): for an application that is a forward proxy. Any other may answer it like a plain request,
+    /// and the client could then send it requests that nobody counts; so without this flag it is answered 405
+    #[arg(long, env = "WEIR_CONNECT_TUNNELS", help_heading = "Bounds", hide_short_help = true)]
+    pub connect_tunnels: bool,
     /// Bytes of a request's head; more is answered 431
     #[arg(long, env = "WEIR_MAX_HEAD_BYTES", value_name = "BYTES", default_value_t = 65536, value_parser = bytes, help_heading = "Bounds", hide_short_help = true)]
     pub max_head_bytes: usize,
@@ -61,6 +65,7 @@ impl ProxyFlags {
         ProxyLimits {
             connections: self.max_connections,
             tunnels: self.max_tunnels,
+            connect: self.connect_tunnels,
             head_bytes: self.max_head_bytes,
             target_bytes: self.max_target_bytes,
             resets: self.max_resets,

@@ -49,9 +49,9 @@ pub(crate) fn no_tunnel() -> Response<ProxyBody> {
     own(StatusCode::SERVICE_UNAVAILABLE, "too-large", "all tunnels of this instance are in use")
 }
 
-/// A CONNECT in HTTP/2, which has no tunnel here.
+/// A CONNECT where it opens no tunnel: in HTTP/2, and before an application that is no forward proxy.
 pub(crate) fn no_connect() -> Response<ProxyBody> {
-    own(StatusCode::METHOD_NOT_ALLOWED, "malformed", "CONNECT works over HTTP/1.1 only")
+    own(StatusCode::METHOD_NOT_ALLOWED, "malformed", "CONNECT is not for this server, or works over HTTP/1.1 only")
 }
 
 /// A fault of ours.

@@ -69,8 +69,10 @@ async fn exchange<G: Gate>(session: &Session<G>, mut request: Request<Incoming>)
     let hop = hop::strip_request(&mut parts.headers, &parts.method, parts.version, &*proxy.gate);
     if is_http1 {
         set_host(&mut parts);
-    } else if parts.method == Method::CONNECT {
-        return answer::no_connect();
+    }
+    if parts.method == Method::CONNECT && !(is_http1 && proxy.limits.connect) {
+        session.signal.linger();
+        return close(answer::no_connect());
     }
     let response = match proxy.gate.rule(&parts, session.peer).await {
         Ruling::Refuse(response) => refuse(&proxy.limits, &parts, body, *response).await,

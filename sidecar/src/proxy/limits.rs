@@ -8,6 +8,9 @@ pub struct ProxyLimits {
     pub connections: usize,
     /// Tunnels (WebSocket, CONNECT) over all connections; one more is answered 503. Default 1,000.
     pub tunnels: usize,
+    /// Whether CONNECT is passed on (HTTP/1.1). Default no, it is answered 405: an application that is no forward proxy may
+    /// answer it like any other request, and what then looks like a tunnel is a connection on which nobody counts.
+    pub connect: bool,
     /// Bytes of a request's head, HTTP/2: its uncompressed list; more is answered 431. Default 64 KiB.
     pub head_bytes: usize,
     /// Bytes of a request's target; more is answered 414. Default 16 KiB.
@@ -54,6 +57,7 @@ impl Default for ProxyLimits {
         Self {
             connections: 4_096,
             tunnels: 1_000,
+            connect: false,
             head_bytes: 64 << 10,
             target_bytes: 16 << 10,
             head_time: Duration::from_secs(10),

@@ -107,19 +107,33 @@ async fn connect_opens_a_tunnel_even_if_its_answer_has_a_length() {
         raw.write(all).await;
     })
     .await;
-    let proxy = Fixture::before(application.address).await;
+    let allowed = ProxyLimits { connect: true, ..limits() };
+    let proxy = Fixture::with(application.address, allowed.clone()).await;
     let mut client = Raw::connect(proxy.address).await;
     client.write("CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n\x16\x03\x01").await;
     assert_eq!(status(&client.read_head().await), 200);
     client.half_close().await;
     assert_eq!(client.read_to_end().await, "\x16\x03\x01");
     let declining = Application::answering("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n").await;
-    let proxy = Fixture::before(declining.address).await;
+    let proxy = Fixture::with(declining.address, allowed).await;
     let mut client = Raw::connect(proxy.address).await;
     for _ in 0..2 {
         client.write("CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n").await;
         assert_eq!(status(&client.read_head().await), 405);
     }
+}
+
+#[tokio::test]
+async fn connect_is_no_way_around_before_an_application_that_answers_it_like_any_request() {
+    let application = Application::echo().await;
+    let proxy = Fixture::before(application.address).await;
+    let mut client = Raw::connect(proxy.address).await;
+    let in_the_tunnel = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    client.write(["CONNECT b:80 HTTP/1.1\r\nHost: b:80\r\n\r\n", in_the_tunnel].concat()).await;
+    let (head, _) = client.read_message().await;
+    assert_eq!((status(&head), header(&head, "connection")), (405, Some("close")));
+    assert_eq!(client.read_to_end().await, "");
+    assert_eq!(application.connections(), 0);
 }
 
 #[tokio::test]
