@@ -25,7 +25,8 @@ pub(crate) struct Built {
     pub(crate) document: PolicyDocument,
     /// The document as text.
     pub(crate) json: String,
-    /// Set when the policies together are larger than [`LARGEST`]: their size in bytes. The document is then the last one.
+    /// Set when the policies together are larger than [`LARGEST`]: their size in bytes. The document is then the last
+    /// one.
     pub(crate) too_large: Option<usize>,
 }
 
@@ -35,7 +36,8 @@ pub(crate) fn build<'p>(
     last: &PolicyDocument,
 ) -> Built {
     let before: HashMap<&str, &PolicyEntry> = last.policies.iter().map(|entry| (entry.uid.as_str(), entry)).collect();
-    let chosen = policies.into_iter().filter_map(|(entry, verdict)| match verdict {
+    let policies: Vec<_> = policies.into_iter().collect();
+    let chosen = policies.iter().filter_map(|&(entry, verdict)| match verdict {
         Ok(_) => Some(entry.clone()),
         // Compiled again: what stands in the cluster may have been written by another version, or by hand.
         Err(_) => {
@@ -45,7 +47,10 @@ pub(crate) fn build<'p>(
     let document = PolicyDocument { policies: chosen.collect() };
     let json = document.to_json();
     if json.len() > LARGEST {
-        return Built { document: last.clone(), json: last.to_json(), too_large: Some(json.len()) };
+        // But for those that are no more: a deleted policy ends, whatever the others weigh.
+        let exists = |held: &&PolicyEntry| policies.iter().any(|(entry, _)| entry.uid == held.uid);
+        let last = PolicyDocument { policies: last.policies.iter().filter(exists).cloned().collect() };
+        return Built { json: last.to_json(), document: last, too_large: Some(json.len()) };
     }
     Built { document, json, too_large: None }
 }

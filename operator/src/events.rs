@@ -85,9 +85,10 @@ fn event(
     }
 }
 
-/// The annotation is the user's to write, and a note ends at 1 KiB.
-fn cut(reason: &str) -> String {
-    reason.chars().take(200).collect()
+/// The annotation is the user's to write, and a note ends at 1 KiB, in bytes.
+fn cut(reason: &str) -> &str {
+    let end = (0..=200.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
+    &reason[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]
@@ -124,6 +125,14 @@ mod tests {
         assert_eq!(name(&a, "NoPorts"), name(&b, "NoPorts"));
         assert_ne!(name(&a, "NoPorts"), name(&a, "HostNetwork"));
         assert_ne!(name(&a, "NoPorts"), name(&pod("c", Some("r2")), "NoPorts"));
+    }
+
+    #[test]
+    fn a_note_fits_whatever_the_annotation_says() {
+        let reporter = Reporter { instance: "operator-1".to_owned() };
+        let pod = pod(&"n".repeat(253), None);
+        let event = skipped(&reporter, "shop", &pod, &"€".repeat(1000), Timestamp::UNIX_EPOCH);
+        assert!(event.note.unwrap().len() <= 1024);
     }
 
     #[test]

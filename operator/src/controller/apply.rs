@@ -178,7 +178,7 @@ async fn send_nudges(
     stream::iter(nudges.into_iter().map(send)).buffer_unordered(AT_ONCE).collect().await
 }
 
-/// Events are for people: one that can't be sent is logged, and fails nothing.
+/// Events are for people: one that can't be sent is logged, and fails nothing. The others wait with it.
 async fn send_events(client: &Client, namespace: &str, events: Vec<Event>, memory: &mut Memory, metrics: &Metrics) {
     let api: Api<Event> = Api::namespaced(client.clone(), namespace);
     for event in events {
@@ -193,9 +193,12 @@ async fn send_events(client: &Client, namespace: &str, events: Vec<Event>, memor
             }
         };
         metrics.wrote(Write::Event, sent);
-        if sent {
-            memory.told.insert(name);
+        if !sent {
+            memory.events_refused = Some(Pause::after(memory.events_refused, clock::instant()));
+            return;
         }
+        memory.events_refused = None;
+        memory.told.insert(name);
     }
 }
 

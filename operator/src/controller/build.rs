@@ -116,7 +116,10 @@ pub(super) fn build(
     }
 
     prepared.nudges = nudges(observed, &handed_out, &built, memory, budget, now, &mut again);
-    prepared.events.extend(skips(observed, memory, reporter, time));
+    match memory.events_refused.and_then(|pause| pause.left(now)) {
+        Some(left) => again.push(left),
+        None => prepared.events.extend(skips(observed, memory, reporter, time)),
+    }
     prepared.document = Some((built, handed_out));
     prepared.next = again.into_iter().min();
     prepared

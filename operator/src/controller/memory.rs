@@ -48,6 +48,8 @@ pub(super) struct Memory {
     pub(super) timings: Timings,
     /// Events that were sent, by name.
     pub(super) told: HashSet<String>,
+    /// One could not be sent: none is until then.
+    pub(super) events_refused: Option<Pause>,
     pub(super) drift_told: Option<Instant>,
     pub(super) store_failing: Option<Instant>,
     /// Since when nothing in the namespace needs what stands there.

@@ -71,7 +71,7 @@ fn the_order_in_which_policies_are_seen_changes_nothing() {
 
 #[test]
 fn a_document_that_is_too_large_is_not_handed_out_and_the_last_good_one_stays() {
-    let last = build_from(&[good("a", 1)], &none()).document;
+    let last = build_from(&[good("a", 1), good("deleted", 1)], &none()).document;
     let long = |name: &str| {
         let paths: Vec<Value> = (0..32).map(|i| json!({"exact": format!("/{i}/{}", "x".repeat(250))})).collect();
         let limit = |i: usize| {
@@ -82,7 +82,7 @@ fn a_document_that_is_too_large_is_not_handed_out_and_the_last_good_one_stays() 
     };
     let many: Vec<PolicyEntry> = (0..8).map(|i| long(&format!("p{i}"))).chain([good("a", 2)]).collect();
     let built = build_from(&many, &last);
-    assert_eq!(held(&built), [("a", 1)]);
+    assert_eq!(held(&built), [("a", 1)], "without the policy that is no more");
     assert!(built.too_large.is_some_and(|bytes| bytes > LARGEST), "{:?}", built.too_large);
     let fewer = build_from(&many[7..], &last);
     assert_eq!(held(&fewer), [("p7", 1), ("a", 2)]);

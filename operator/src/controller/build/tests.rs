@@ -355,3 +355,12 @@ fn a_thousand_pods_that_wait_for_their_nudge_are_not_looked_at_for_each_of_them(
     assert_eq!(prepared.nudges.len(), 50);
     assert!(prepared.next.is_some_and(|next| next >= Duration::from_millis(100)), "{:?}", prepared.next);
 }
+
+#[test]
+fn events_that_were_refused_are_left_alone_for_a_while() {
+    let mut scene = scene();
+    scene.observed.pods.push(pod("web", Sidecar::Absent, Some("NoPorts")));
+    scene.memory.events_refused = Some(Pause::after(None, scene.start));
+    assert!(scene.build(0.1).events.is_empty());
+    assert_eq!(scene.build(0.6).events.len(), 1);
+}
