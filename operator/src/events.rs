@@ -131,7 +131,7 @@ mod tests {
     fn a_note_fits_whatever_the_annotation_says() {
         let reporter = Reporter { instance: "operator-1".to_owned() };
         let pod = pod(&"n".repeat(253), None);
-        let event = skipped(&reporter, "shop", &pod, &"€".repeat(1000), Timestamp::UNIX_EPOCH);
+        let event = skipped(&reporter, "shop", &pod, &"😀".repeat(1000), Timestamp::UNIX_EPOCH);
         assert!(event.note.unwrap().len() <= 1024);
     }
 
