@@ -1,4 +1,5 @@
 //! From a command line to a running process and back out of it. It wires the other modules and decides nothing itself.
+mod files;
 mod listener;
 mod routes;
 mod sidecar;

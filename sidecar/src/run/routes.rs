@@ -1,4 +1,5 @@
 //! The proxies: one for each listener, all before the same gate.
+use super::files;
 use super::sidecar::at;
 use crate::cli::RunFlags;
 use crate::cli::listen::{Destination, Route};
@@ -18,7 +19,8 @@ pub(super) fn serve(
     drain: &Drain,
     metrics: &ProxyMetrics,
 ) -> impl Future<Output = ()> + use<> {
-    let limits = flags.bounds.limits(flags.drain_grace);
+    let mut limits = flags.bounds.limits(flags.drain_grace);
+    limits.connections = files::make_room_for(limits.connections);
     // one for all listeners: connections and tunnels are bounded together
     let proxy = Proxy::new(enforcer.clone(), limits, drain.clone(), metrics.clone());
     let mut proxies = Vec::new();
