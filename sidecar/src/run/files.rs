@@ -10,7 +10,7 @@ pub(super) fn make_room_for(wanted: usize) -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
         let before = std::mem::replace(&mut limit.current, limit.maximum);
-        if let Err(error) = setrlimit(Resource::Nofile, limit.clone()) {
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
             tracing::debug!(%error, "the number of open files can't be raised");
             limit.current = before;
         }
