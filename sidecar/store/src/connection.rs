@@ -4,12 +4,14 @@
 //! a connection that is dropped takes everything that was queued in it along. Waits are bounded by the caller.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, Value, cmd};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
 use crate::credentials::Target;
 use crate::reason::{Reason, StoreError};
@@ -102,12 +104,29 @@ impl Connection {
     }
 }
 
+/// A look-up can't be broken off and may take a minute when the name server is silent, while the next attempt to connect
+/// comes in half a second: without a bound they would take all threads, those that read policies included.
+static LOOK_UPS: Semaphore = Semaphore::const_new(2);
+
+async fn look_up(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    // never closed
+    let permit = LOOK_UPS.acquire().await.map_err(io::Error::other)?;
+    let looking = tokio::task::spawn_blocking(move || {
+        let addresses = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        drop(permit);
+        addresses
+    });
+    looking.await.map_err(io::Error::other)?
+}
+
 /// Tries each address that the name has now.
 async fn dial(target: &Target) -> Result<TcpStream, StoreError> {
     let endpoint = &target.endpoint;
     let unreachable = |error: &io::Error| StoreError::new(Reason::Unreachable, format!("{endpoint}: {error}"));
-    let addresses =
-        tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port)).await.map_err(|error| unreachable(&error))?;
+    let addresses = look_up(endpoint.host.clone(), endpoint.port).await.map_err(|error| unreachable(&error))?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in addresses {
         match TcpStream::connect(address).await {
@@ -151,6 +170,16 @@ mod tests {
     use super::*;
     use crate::address::Endpoint;
     use crate::key::InstallKey;
+
+    #[tokio::test]
+    async fn a_look_up_waits_for_those_that_hang() {
+        let hanging = LOOK_UPS.acquire_many(2).await.unwrap();
+        let mut next = std::pin::pin!(look_up("localhost".to_owned(), 1));
+        let early = tokio::time::timeout(Duration::from_millis(50), &mut next).await;
+        assert!(early.is_err());
+        drop(hanging);
+        assert!(next.await.unwrap().iter().all(|address| address.ip().is_loopback()));
+    }
 
     #[tokio::test]
     async fn a_password_that_a_server_repeats_is_not_told_on() {
