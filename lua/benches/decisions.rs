@@ -35,9 +35,13 @@ redis.call('HSET', KEYS[1], 'tokens', tokens, 'ts', now)
 redis.call('EXPIRE', KEYS[1], 60)
 return ok";
 
-fn limits() -> [Limit; 2] {
+fn limits() -> Vec<Limit> {
     let quota = Quota::new(100_000, Duration::from_secs(60)).expect("in range");
-    [Limit::fixed_window(quota), Limit::token_bucket(quota, 100_000).expect("in range")]
+    vec![
+        Limit::fixed_window(quota),
+        Limit::token_bucket(quota, 100_000).expect("in range"),
+        Limit::leaky_bucket(quota, 100_000).expect("in range"),
+    ]
 }
 
 fn names() -> Vec<String> {

@@ -51,6 +51,7 @@ pub(crate) struct Packed {
 const NEVER: u8 = 0;
 const FIXED_WINDOW: u8 = 1;
 const TOKEN_BUCKET: u8 = 2;
+const LEAKY_BUCKET: u8 = 3;
 
 // === impl Batch ===
 
@@ -167,9 +168,9 @@ fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
             out.push(FIXED_WINDOW);
             out.extend_from_slice(&(limit.period() as f64).to_le_bytes());
         }
-        Algorithm::TokenBucket => {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let tolerance = limit.tolerance();
-            out.push(TOKEN_BUCKET);
+            out.push(if limit.algorithm() == Algorithm::TokenBucket { TOKEN_BUCKET } else { LEAKY_BUCKET });
             out.extend_from_slice(&(tolerance.whole as f64).to_le_bytes());
             out.extend_from_slice(&tolerance.numerator.to_le_bytes());
         }
@@ -183,7 +184,7 @@ fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
     let taken = match limit.algorithm() {
         _ if limit.requests() == 0 => Exact::default(),
         Algorithm::FixedWindow => Exact { whole: cost, numerator: 0 },
-        Algorithm::TokenBucket => Exact::of_requests(cost, limit.requests(), limit.period()),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => Exact::of_requests(cost, limit.requests(), limit.period()),
     };
     // KEYS counts from 1
     out.extend_from_slice(&(check.key + 1).to_le_bytes());

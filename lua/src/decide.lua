@@ -7,28 +7,38 @@
 --          number and a numerator in the algorithm's own unit. When a group has several checks on one key, the cost
 --          of each is the sum of the costs on that key so far, but a cost of 0, which only reads, stays 0
 -- ARGV[3]  in a test: see clock.lua
--- reply    for each check '<BdI4': 1 when its group was admitted, else 0; x minus now (µs); y. x and y are the
---          state's (see state.lua) after the group. All else (remaining, reset, wait) the caller derives from these
---          and the limit
+-- reply    for each check, in order, what its algorithm's answer packs: '<B' 1 when its group was admitted, else 0, and
+--          numbers of the state after the group. All else (remaining, reset, wait) the caller derives from these and
+--          the limit
 --
 -- Times are µs, and every number is whole and below 2^53. All writes come after all decisions, each key at most
 -- once; the first write is one that Redis refuses when it is out of memory, so nothing is half written.
+--
+-- An algorithm has, for a state that is two or three numbers x, y, w:
+--   reads                                        1, or 0 when even a read is refused
+--   read_limit(packed, position, tag)            a limit, and the position after it
+--   view(k, limit)                               x, y, whether that must be written even by a refusal, w: what key k
+--                                                holds under the limit, now
+--   charge(limit, x, y, whole, numerator, w, k)  whether it passes, and the charged x, y, w; a cost of 0 is not charged
+--   keep(k, limit, x, y, w)                      puts a state in its place
+--   answer(limit, admitted, x, y, w, refusal)    the reply; `refusal` is the w that charge told when it refused
 
-local unpack_struct, pack = struct.unpack, struct.pack
-local algorithms, hold = weir.algorithms, weir.hold
+local unpack_struct = struct.unpack
+local algorithms = weir.algorithms
 
 weir.read_clock(ARGV[3])
 weir.load_states()
-
-local now = weir.now
 
 local limits, count, position = {}, 0, 1
 local packed_limits = ARGV[1]
 while position <= #packed_limits do
   local tag
   tag, position = unpack_struct('<B', packed_limits, position)
+  if not algorithms[tag] then
+    weir.define[tag]()
+  end
   count = count + 1
-  limits[count], position = algorithms[tag].read_limit(packed_limits, position)
+  limits[count], position = algorithms[tag].read_limit(packed_limits, position, tag)
 end
 
 local packed, length = ARGV[2], #ARGV[2]
@@ -41,53 +51,64 @@ local function decide_one()
   k, l, whole, numerator, position = unpack_struct('<I2I2dI4', packed, position)
   local limit = limits[l]
   local algorithm = limit.algorithm
-  local x, y, repair = algorithm.view(k, limit)
-  local passes, next_x, next_y = algorithm.charge(limit, x, y, whole, numerator)
-  local costs = whole > 0 or numerator > 0
-  if passes then
-    if costs then
-      hold(k, algorithm.tag, next_x, next_y, limit.unit)
-    end
-    x, y = next_x, next_y
-  elseif repair and costs then
-    hold(k, algorithm.tag, x, y, limit.unit)
+  local x, y, repair, w = algorithm.view(k, limit)
+  if whole == 0 and numerator == 0 then
+    return algorithm.answer(limit, algorithm.reads, x, y, w)
   end
-  replies = replies + 1
-  reply[replies] = pack('<BdI4', passes and 1 or 0, x - now, y)
+  local passes, next_x, next_y, next_w = algorithm.charge(limit, x, y, whole, numerator, w, k)
+  if passes then
+    algorithm.keep(k, limit, next_x, next_y, next_w)
+    return algorithm.answer(limit, 1, next_x, next_y, next_w)
+  end
+  if repair then
+    algorithm.keep(k, limit, x, y, w)
+  end
+  return algorithm.answer(limit, 0, x, y, w, next_w)
 end
 
 local function decide_group(size)
-  local keys, rules, reads, xs, ys, repairs, next_xs, next_ys = {}, {}, {}, {}, {}, {}, {}, {}
-  local admitted = true
+  local checks, admitted = {}, 1
   -- every check is tried on what its key held before the group
   for i = 1, size do
-    local k, l, whole, numerator
-    k, l, whole, numerator, position = unpack_struct('<I2I2dI4', packed, position)
-    local limit = limits[l]
-    local x, y, repair = limit.algorithm.view(k, limit)
-    local passes, next_x, next_y = limit.algorithm.charge(limit, x, y, whole, numerator)
-    admitted = admitted and passes
-    keys[i], rules[i], reads[i] = k, limit, whole == 0 and numerator == 0
-    xs[i], ys[i], repairs[i], next_xs[i], next_ys[i] = x, y, repair, next_x, next_y
+    local check = {}
+    local whole, numerator
+    check.k, check.l, whole, numerator, position = unpack_struct('<I2I2dI4', packed, position)
+    local limit = limits[check.l]
+    local algorithm = limit.algorithm
+    local passes
+    check.x, check.y, check.repair, check.w = algorithm.view(check.k, limit)
+    check.costs = whole > 0 or numerator > 0
+    if check.costs then
+      passes, check.next_x, check.next_y, check.next_w =
+        algorithm.charge(limit, check.x, check.y, whole, numerator, check.w, check.k)
+    else
+      passes = algorithm.reads == 1
+    end
+    if not passes then admitted = 0 end
+    checks[i] = check
   end
   for i = 1, size do
-    local limit = rules[i]
-    if not reads[i] then
-      if admitted then
-        hold(keys[i], limit.algorithm.tag, next_xs[i], next_ys[i], limit.unit)
-      elseif repairs[i] then
-        hold(keys[i], limit.algorithm.tag, xs[i], ys[i], limit.unit)
+    local check = checks[i]
+    local limit = limits[check.l]
+    if check.costs then
+      if admitted == 1 then
+        limit.algorithm.keep(check.k, limit, check.next_x, check.next_y, check.next_w)
+      elseif check.repair then
+        limit.algorithm.keep(check.k, limit, check.x, check.y, check.w)
       end
     end
   end
   for i = 1, size do
-    local x, y = xs[i], ys[i]
-    if admitted then
+    local check = checks[i]
+    local limit = limits[check.l]
+    local x, y, w = check.x, check.y, check.w
+    if admitted == 1 then
       -- another check of the group may have charged the same key
-      x, y = rules[i].algorithm.view(keys[i], rules[i])
+      local _
+      x, y, _, w = limit.algorithm.view(check.k, limit)
     end
     replies = replies + 1
-    reply[replies] = pack('<BdI4', admitted and 1 or 0, x - now, y)
+    reply[replies] = limit.algorithm.answer(limit, admitted, x, y, w, check.next_w)
   end
 end
 
@@ -95,7 +116,8 @@ while position <= length do
   local size
   size, position = unpack_struct('<I2', packed, position)
   if size == 1 then
-    decide_one()
+    replies = replies + 1
+    reply[replies] = decide_one()
   else
     decide_group(size)
   end

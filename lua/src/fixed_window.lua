@@ -3,35 +3,36 @@
 -- Limit   packed '<dI4': P (µs), N
 -- State   x = end of the window (µs since the Unix epoch), y = units counted in it, z = P (µs)
 -- Check   cost, in units
+-- Reply   '<BdI4': admitted, µs until the window's end, units counted
 -- Uses weir.now (µs).
 
 local TAG = 1
-local held = weir.held
+local held, hold, now, pack = weir.held, weir.hold, weir.now, struct.pack
 
-local window = { tag = TAG }
+local window = { reads = 1 }
 
 function window.read_limit(argument, position)
   local period, requests, after = struct.unpack('<dI4', argument, position)
-  return { algorithm = window, period = period, requests = requests, unit = period }, after
+  return { algorithm = window, period = period, requests = requests }, after
 end
 
 -- The state under this limit, now: x, y, and whether that must be written even by a refusal.
 function window.view(k, limit)
-  local now, period = weir.now, limit.period
+  local period = limit.period
   local x, y, z = held(k, TAG)
   if not x then
     return now - now % period + period, 0, false
   end
-  local start = x - z
+  local start, instant = x - z, now
   if start < 0 then start = 0 end
   -- after a clock stepped back, its newest instant goes on counting as now, unless it is more than one period ahead
   if start > now then
     if start - now > period then
       return now - now % period + period, y, true
     end
-    now = start
+    instant = start
   end
-  local current = now - now % period
+  local current = instant - instant % period
   -- what was counted in a window that reaches into the present one is carried into it
   if x > current then
     return current + period, y, z ~= period
@@ -39,10 +40,18 @@ function window.view(k, limit)
   return current + period, 0, false
 end
 
--- The state x, y with the cost charged: whether it passes, x, y. Cost 0 always passes.
+-- The state x, y with the cost charged: whether it passes, x, y.
 function window.charge(limit, x, y, cost)
   local count = y + cost
-  return count <= limit.requests or cost == 0, x, count
+  return count <= limit.requests, x, count
+end
+
+function window.keep(k, limit, x, y)
+  hold(k, TAG, x, y, limit.period, x)
+end
+
+function window.answer(_, admitted, x, y)
+  return pack('<BdI4', admitted, x - now, y)
 end
 
 weir.algorithms[TAG] = window

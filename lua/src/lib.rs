@@ -24,6 +24,7 @@
 //! ```
 
 mod batch;
+mod bucket;
 mod decision;
 mod exact;
 mod fixed_window;
@@ -34,7 +35,6 @@ mod quota;
 mod reply;
 mod script;
 mod time;
-mod token_bucket;
 
 pub use batch::{Batch, test_clock};
 pub use decision::{Check, Decision, Outcome, Verdict};

@@ -12,6 +12,8 @@ pub enum Algorithm {
     FixedWindow,
     /// A burst of B at once, then one each P/N: at most B + t·N/P in any time t.
     TokenBucket,
+    /// Requests fill a bucket of B that runs out at N each P; what would overflow is refused. The token bucket's rule.
+    LeakyBucket,
 }
 
 /// A quota, its algorithm and its capacity. Always valid: what exists can be decided.
@@ -54,6 +56,7 @@ impl Algorithm {
         match self {
             Self::FixedWindow => "FixedWindow",
             Self::TokenBucket => "TokenBucket",
+            Self::LeakyBucket => "LeakyBucket",
         }
     }
 }
@@ -77,6 +80,19 @@ impl Limit {
     /// # Errors
     /// When the burst is out of its range, or takes longer to refill.
     pub fn token_bucket(quota: Quota, burst: u64) -> Result<Self, InvalidLimit> {
+        Self::bucket(Algorithm::TokenBucket, quota, burst)
+    }
+
+    /// A bucket that holds `burst` requests (1 to 10^9) and runs out at the quota's rate, within ten years (3,650 days).
+    /// Decides as [`token_bucket`](Self::token_bucket) does.
+    ///
+    /// # Errors
+    /// When the burst is out of its range, or takes longer to run out.
+    pub fn leaky_bucket(quota: Quota, burst: u64) -> Result<Self, InvalidLimit> {
+        Self::bucket(Algorithm::LeakyBucket, quota, burst)
+    }
+
+    fn bucket(algorithm: Algorithm, quota: Quota, burst: u64) -> Result<Self, InvalidLimit> {
         let requests = quota.requests();
         let least = u64::from(requests > 0);
         let capacity = match u32::try_from(burst) {
@@ -93,7 +109,7 @@ impl Limit {
             }
             tolerance = Exact::of_requests(burst, requests as u32, quota.period_micros());
         }
-        Ok(Self { algorithm: Algorithm::TokenBucket, quota, capacity, tolerance })
+        Ok(Self { algorithm, quota, capacity, tolerance })
     }
 
     /// How it is enforced.

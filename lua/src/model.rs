@@ -3,20 +3,22 @@
 
 use std::time::Duration;
 
+use crate::bucket::{self, Bucket};
 use crate::decision::{Decision, Outcome, Verdict};
 use crate::exact::Exact;
 use crate::fixed_window::{self, Window};
 use crate::limit::{Algorithm, Limit};
 use crate::time::Timestamp;
-use crate::token_bucket::{self, Bucket};
 
 /// What one key holds. A state of another algorithm than the limit's is taken as none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Of a fixed window.
     FixedWindow(Window),
     /// Of a token bucket.
     TokenBucket(Bucket),
+    /// Of a leaky bucket.
+    LeakyBucket(Bucket),
 }
 
 /// Decides one request at `now`: all `checks` (limit, cost) pass and are charged, or none is. `states[i]` is what the
@@ -47,15 +49,16 @@ pub fn decide_shared(
 }
 
 fn decide_one(now: u64, limit: &Limit, cost: u64, state: &mut Option<State>) -> Decision {
-    let trial = Trial::of(*state, limit, cost, now);
+    let trial = Trial::of(state.as_ref(), limit, cost, now);
     let admitted = trial.charged.is_some();
+    let seen = trial.charged.as_ref().unwrap_or(&trial.stands).seen(now);
+    let outcome = derive(limit, cost, admitted, seen);
     if cost > 0
-        && let Some(next) = trial.charged.or(trial.repaired())
+        && let Some(next) = if admitted { trial.charged } else { trial.repair.then_some(trial.stands) }
     {
-        *state = Some(next);
+        next.put(state);
     }
-    let shown = trial.charged.unwrap_or(trial.stands);
-    Decision { admitted, outcomes: vec![outcome(limit, cost, admitted, shown, now)] }
+    Decision { admitted, outcomes: vec![outcome] }
 }
 
 fn decide_group(
@@ -69,20 +72,21 @@ fn decide_group(
         .map(|i| {
             let (limit, cost) = &checks[i];
             let same_key = (0..i).filter(|&j| slot(j) == slot(i)).map(|j| checks[j].1);
-            Trial::of(states[slot(i)], limit, sum_of_costs(*cost, same_key), now)
+            Trial::of(states[slot(i)].as_ref(), limit, sum_of_costs(*cost, same_key), now)
         })
         .collect();
     let admitted = trials.iter().all(|trial| trial.charged.is_some());
-    for (i, trial) in trials.iter().enumerate().filter(|(i, _)| checks[*i].1 > 0) {
-        if let Some(next) = if admitted { trial.charged } else { trial.repaired() } {
-            states[slot(i)] = Some(next);
+    let told: Vec<(u64, Seen)> = trials.iter().map(|trial| (trial.cost, trial.stands.seen(now))).collect();
+    for (i, trial) in trials.into_iter().enumerate().filter(|(i, _)| checks[*i].1 > 0) {
+        if let Some(next) = if admitted { trial.charged } else { trial.repair.then_some(trial.stands) } {
+            next.put(&mut states[slot(i)]);
         }
     }
-    let outcomes = trials.iter().enumerate().map(|(i, trial)| {
+    let outcomes = told.into_iter().enumerate().map(|(i, (cost, before))| {
         let (limit, _) = &checks[i];
         // when admitted, another check may have charged the same key after this one
-        let shown = if admitted { Trial::of(states[slot(i)], limit, 0, now).stands } else { trial.stands };
-        outcome(limit, trial.cost, admitted, shown, now)
+        let seen = if admitted { Trial::of(states[slot(i)].as_ref(), limit, 0, now).stands.seen(now) } else { before };
+        derive(limit, cost, admitted, seen)
     });
     Decision { admitted, outcomes: outcomes.collect() }
 }
@@ -96,73 +100,97 @@ pub(crate) fn sum_of_costs(cost: u64, before: impl Iterator<Item = u64>) -> u64 
 struct Trial {
     cost: u64,
     /// As it stands under the limit, now.
-    stands: State,
+    stands: View,
     /// Whether `stands` must be written even when nothing is charged.
     repair: bool,
     /// As it is when charged; none when the check is refused.
-    charged: Option<State>,
+    charged: Option<View>,
+}
+
+/// A state as a check sees it, not yet put in its place.
+#[derive(Clone, Copy)]
+enum View {
+    /// N = 0 has no rate: nothing is read, nothing written.
+    Never,
+    FixedWindow(Window),
+    TokenBucket(Bucket),
+    LeakyBucket(Bucket),
+}
+
+/// The numbers that a state comes down to, seen from now; the script's reply holds the same. What they are is told where
+/// each algorithm derives its answer from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// µs from now.
+    pub(crate) ahead: u64,
+    pub(crate) part: u32,
 }
 
 // === impl Trial ===
 
 impl Trial {
-    fn of(held: Option<State>, limit: &Limit, cost: u64, now: u64) -> Self {
-        let never = limit.requests() == 0;
-        match limit.algorithm() {
-            // N = 0 has no rate: nothing is read, nothing written
-            _ if never => {
-                let stands = State::FixedWindow(Window { end: now, count: 0, period: limit.period() });
-                Self { cost, stands, repair: false, charged: None }
-            }
-            Algorithm::FixedWindow => {
-                let held = match held {
-                    Some(State::FixedWindow(window)) => Some(window),
-                    _ => None,
-                };
+    fn of(held: Option<&State>, limit: &Limit, cost: u64, now: u64) -> Self {
+        if limit.requests() == 0 {
+            return Self { cost, stands: View::Never, repair: false, charged: None };
+        }
+        let (stands, repair, charged) = match (limit.algorithm(), held) {
+            (Algorithm::FixedWindow, held) => {
+                let held = if let Some(State::FixedWindow(window)) = held { Some(*window) } else { None };
                 let (window, repair) = fixed_window::view(held, limit, now);
-                let stands = State::FixedWindow(window);
-                let charged = match cost {
-                    0 => Some(stands),
-                    _ => fixed_window::charge(window, limit, cost).map(State::FixedWindow),
-                };
-                Self { cost, stands, repair, charged }
+                let charged = fixed_window::charge(window, limit, cost).map(View::FixedWindow);
+                (View::FixedWindow(window), repair, charged)
             }
-            Algorithm::TokenBucket => {
-                let held = match held {
-                    Some(State::TokenBucket(bucket)) => Some(bucket),
-                    _ => None,
-                };
-                let (bucket, repair) = token_bucket::view(held, limit, now);
-                let charged = token_bucket::charge(bucket, limit, cost, now).map(State::TokenBucket);
-                Self { cost, stands: State::TokenBucket(bucket), repair, charged }
+            (Algorithm::TokenBucket, held) => {
+                let held = if let Some(State::TokenBucket(bucket)) = held { Some(*bucket) } else { None };
+                let (bucket, repair) = bucket::view(held, limit, now);
+                let charged = bucket::charge(bucket, limit, cost, now).map(View::TokenBucket);
+                (View::TokenBucket(bucket), repair, charged)
+            }
+            (Algorithm::LeakyBucket, held) => {
+                let held = if let Some(State::LeakyBucket(bucket)) = held { Some(*bucket) } else { None };
+                let (bucket, repair) = bucket::view(held, limit, now);
+                let charged = bucket::charge(bucket, limit, cost, now).map(View::LeakyBucket);
+                (View::LeakyBucket(bucket), repair, charged)
+            }
+        };
+        // a read passes whatever is there
+        Self { cost, stands, repair, charged: if cost == 0 { Some(stands) } else { charged } }
+    }
+}
+
+// === impl View ===
+
+impl View {
+    fn seen(&self, now: u64) -> Seen {
+        match self {
+            Self::Never => Seen::default(),
+            Self::FixedWindow(window) => Seen { ahead: window.end.saturating_sub(now), part: window.count },
+            Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => {
+                Seen { ahead: bucket.arrival.whole.saturating_sub(now), part: bucket.arrival.numerator }
             }
         }
     }
 
-    fn repaired(&self) -> Option<State> {
-        self.repair.then_some(self.stands)
+    fn put(self, state: &mut Option<State>) {
+        *state = Some(match self {
+            Self::Never => return,
+            Self::FixedWindow(window) => State::FixedWindow(window),
+            Self::TokenBucket(bucket) => State::TokenBucket(bucket),
+            Self::LeakyBucket(bucket) => State::LeakyBucket(bucket),
+        });
     }
 }
 
-fn outcome(limit: &Limit, cost: u64, admitted: bool, state: State, now: u64) -> Outcome {
-    match state {
-        State::FixedWindow(window) => derive(limit, cost, admitted, window.end.saturating_sub(now), window.count),
-        State::TokenBucket(bucket) => {
-            let ahead = bucket.arrival.whole.saturating_sub(now);
-            derive(limit, cost, admitted, ahead, bucket.arrival.numerator)
-        }
-    }
-}
-
-/// The answer to one check from the two numbers that a state comes down to, seen from now: a window's end and count, or
-/// a bucket's arrival and numerator. The script's reply holds the same two.
-pub(crate) fn derive(limit: &Limit, cost: u64, admitted: bool, ahead: u64, part: u32) -> Outcome {
+/// The answer to one check.
+pub(crate) fn derive(limit: &Limit, cost: u64, admitted: bool, seen: Seen) -> Outcome {
     if limit.requests() == 0 {
         return Outcome { verdict: Verdict::Never, remaining: 0, reset: Duration::ZERO };
     }
     match limit.algorithm() {
-        Algorithm::FixedWindow => fixed_window::outcome(limit, cost, admitted, ahead, part),
-        Algorithm::TokenBucket => token_bucket::outcome(limit, cost, admitted, Exact { whole: ahead, numerator: part }),
+        Algorithm::FixedWindow => fixed_window::outcome(limit, cost, admitted, seen.ahead, seen.part),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+            bucket::outcome(limit, cost, admitted, Exact { whole: seen.ahead, numerator: seen.part })
+        }
     }
 }
 
@@ -173,7 +201,7 @@ impl State {
     pub fn expires(&self, limit: &Limit) -> Timestamp {
         Timestamp::derived(match self {
             Self::FixedWindow(window) => fixed_window::expires(*window, limit),
-            Self::TokenBucket(bucket) => token_bucket::expires(*bucket),
+            Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => bucket::expires(*bucket),
         })
     }
 }

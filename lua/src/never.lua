@@ -3,19 +3,24 @@
 --
 -- Limit   nothing more than its tag
 -- State   none
+-- Reply   '<BdI4': 0, 0, 0
 
-local never = { tag = 0 }
+local never = { reads = 0 }
 
 function never.read_limit(_, position)
-  return { algorithm = never, unit = 1 }, position
+  return { algorithm = never }, position
 end
 
 function never.view()
-  return weir.now, 0, false
+  return 0, 0, false
 end
 
 function never.charge()
-  return false, weir.now, 0
+  return false
 end
 
-weir.algorithms = { [0] = never }
+function never.answer()
+  return struct.pack('<BdI4', 0, 0, 0)
+end
+
+weir.algorithms[0] = never

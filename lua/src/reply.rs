@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::batch::Packed;
 use crate::decision::Decision;
 use crate::limit::Limit;
-use crate::model::derive;
+use crate::model::{Seen, derive};
 
 /// Bytes of one check in the reply: admitted (1), ahead (8), part (4).
 const WIDTH: usize = 13;
@@ -47,8 +47,8 @@ pub(crate) fn read<'b>(
         let admitted = records.get(range.start).is_none_or(|first| size == 0 || first[0] == 1);
         let mut outcomes = Vec::with_capacity(range.len());
         for i in range {
-            let (ahead, part) = numbers(&records[i], admitted).ok_or(InvalidReply::Check(i))?;
-            outcomes.push(derive(limit(&checks[i]), checks[i].cost, admitted, ahead, part));
+            let seen = numbers(&records[i], admitted).ok_or(InvalidReply::Check(i))?;
+            outcomes.push(derive(limit(&checks[i]), checks[i].cost, admitted, seen));
         }
         decisions.push(Decision { admitted, outcomes });
     }
@@ -56,9 +56,10 @@ pub(crate) fn read<'b>(
 }
 
 /// The two numbers of one check; none when they are not numbers or the check is told otherwise than its group.
-fn numbers(record: &[u8; WIDTH], admitted: bool) -> Option<(u64, u32)> {
+fn numbers(record: &[u8; WIDTH], admitted: bool) -> Option<Seen> {
     let [flag, a0, a1, a2, a3, a4, a5, a6, a7, p0, p1, p2, p3] = *record;
     let ahead = f64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
     let whole = (0.0..EXACT).contains(&ahead) && ahead.fract() == 0.0;
-    (flag == u8::from(admitted) && whole).then(|| (ahead as u64, u32::from_le_bytes([p0, p1, p2, p3])))
+    (flag == u8::from(admitted) && whole)
+        .then(|| Seen { ahead: ahead as u64, part: u32::from_le_bytes([p0, p1, p2, p3]) })
 }

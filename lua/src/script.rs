@@ -7,31 +7,45 @@ use std::sync::LazyLock;
 /// It has no `#!lua` line, which Redis 6.2 could not load.
 pub fn decide_script() -> &'static str {
     static SCRIPT: LazyLock<String> = LazyLock::new(|| {
-        assemble(&[
-            include_str!("clock.lua"),
-            include_str!("state.lua"),
-            include_str!("never.lua"),
-            include_str!("fixed_window.lua"),
-            include_str!("token_bucket.lua"),
+        assemble(
+            &[include_str!("clock.lua"), include_str!("state.lua")],
+            &[
+                (&[0], include_str!("never.lua")),
+                (&[1], include_str!("fixed_window.lua")),
+                (&[2, 3], include_str!("bucket.lua")),
+            ],
             include_str!("decide.lua"),
-        ])
+        )
     });
     &SCRIPT
 }
 
-/// One script of several files: each in its own scope, what they share in the table `weir`. Comments and indentation
-/// stay behind; Redis keeps every script it was ever given.
-fn assemble(files: &[&str]) -> String {
-    let mut script = String::from("local weir = {}\n");
-    for (i, file) in files.iter().enumerate() {
-        // the last one returns the reply, which must end its block
-        let last = i + 1 == files.len();
-        script.push_str(if last { "" } else { "do\n" });
-        for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("--")) {
-            script.push_str(line);
-            script.push('\n');
-        }
-        script.push_str(if last { "" } else { "end\n" });
+/// One script of several files: each in its own scope, what they share in the table `weir`. The files of the algorithms,
+/// each with its tags, run only in a call that has such a limit: making their functions costs as much as a decision.
+/// Comments and indentation stay behind; Redis keeps every script it was ever given.
+fn assemble(first: &[&str], algorithms: &[(&[u8], &str)], last: &str) -> String {
+    let mut script = String::from("local weir = { algorithms = {}, define = {} }\n");
+    for file in first {
+        script.push_str("do\n");
+        push_code(&mut script, file);
+        script.push_str("end\n");
     }
+    for (tags, file) in algorithms {
+        script.push_str("do\nlocal function define()\n");
+        push_code(&mut script, file);
+        script.push_str("end\n");
+        for tag in *tags {
+            script.push_str(&format!("weir.define[{tag}] = define\n"));
+        }
+        script.push_str("end\n");
+    }
+    push_code(&mut script, last);
     script
+}
+
+fn push_code(script: &mut String, file: &str) {
+    for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        script.push_str(line);
+        script.push('\n');
+    }
 }

@@ -3,7 +3,8 @@
 -- KEYS    distinct keys, at most 2,000 (unpack of some 8,000 fails)
 -- value   one string a key, packed '<BdI4I6', 19 bytes: tag of the algorithm, then three whole numbers x, y, z:
 --           1 FixedWindow   x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs)
---           2 TokenBucket   x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N
+--           2 TokenBucket, 3 LeakyBucket
+--                           x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N
 --         Whatever else is found under a key (another type, length, tag, or numbers that can't be) counts as
 --         nothing and is written over by the next charge.
 -- Uses weir.now and weir.ttl_floor.
@@ -12,7 +13,7 @@ local call, pack, unpack_struct, floor = redis.call, struct.pack, struct.unpack,
 
 -- by place in KEYS; tags[k] is nil before the key was looked at, false when it holds nothing of use
 local values
-local tags, xs, ys, zs = {}, {}, {}, {}
+local tags, xs, ys, zs, untils = {}, {}, {}, {}, {}
 -- places in KEYS of what must be written, in the order first changed
 local changed, order, changes = {}, {}, 0
 
@@ -42,9 +43,9 @@ function weir.held(k, tag)
   end
 end
 
--- changes what key k holds, in memory
-function weir.hold(k, tag, x, y, z)
-  tags[k], xs[k], ys[k], zs[k] = tag, x, y, z
+-- changes what key k holds, in memory; it matters until `ends`
+function weir.hold(k, tag, x, y, z, ends)
+  tags[k], xs[k], ys[k], zs[k], untils[k] = tag, x, y, z, ends
   if not changed[k] then
     changed[k] = true
     changes = changes + 1
@@ -52,15 +53,14 @@ function weir.hold(k, tag, x, y, z)
   end
 end
 
--- writes each changed state once, value and time to live in one step. A state matters until x; whole milliseconds and
--- one more reach past it, because Redis keeps a key through the millisecond in which it expires.
+-- writes each changed state once, value and time to live in one step. Whole milliseconds and one more reach past its
+-- end, because Redis keeps a key through the millisecond in which it expires.
 function weir.write_states()
   local now, ttl_floor = weir.now, weir.ttl_floor
   for i = 1, changes do
     local k = order[i]
-    local x = xs[k]
-    local ttl = floor((x - now) / 1000) + 1
+    local ttl = floor((untils[k] - now) / 1000) + 1
     if ttl < ttl_floor then ttl = ttl_floor end
-    call('PSETEX', KEYS[k], ttl, pack('<BdI4I6', tags[k], x, ys[k], zs[k]))
+    call('PSETEX', KEYS[k], ttl, pack('<BdI4I6', tags[k], xs[k], ys[k], zs[k]))
   end
 end

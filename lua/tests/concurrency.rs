@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir_limiter::{Batch, Check, Limit, Quota, Verdict};
 
+use crate::histories::variants;
 use crate::server::{Client, RedisServer};
 
 const CALLERS: u64 = 8;
@@ -90,20 +91,20 @@ fn a_token_bucket_admits_exactly_its_burst_to_parallel_callers_and_what_refilled
 #[test]
 fn a_bucket_that_refills_nothing_meanwhile_admits_exactly_its_burst() {
     let server = RedisServer::start();
-    let limit = Limit::token_bucket(quota(1, Quota::MAX_PERIOD), 50).expect("in range");
-    for keys in [1, 20] {
-        let admitted = hammer(&server, limit, keys, 100);
-        assert!(admitted.len() as u64 == keys && admitted.values().all(|count| *count == 50), "{admitted:?}");
+    let slow = quota(1, Quota::MAX_PERIOD);
+    for limit in [Limit::token_bucket(slow, 50), Limit::leaky_bucket(slow, 50)] {
+        let limit = limit.expect("in range");
+        for keys in [1, 20] {
+            let admitted = hammer(&server, limit, keys, 100);
+            assert!(admitted.len() as u64 == keys && admitted.values().all(|count| *count == 50), "{admitted:?}");
+        }
     }
 }
 
 #[test]
 fn every_key_that_parallel_callers_made_has_a_time_to_live() {
     let server = RedisServer::start();
-    for limit in [
-        Limit::fixed_window(quota(50, Duration::from_secs(3600))),
-        Limit::token_bucket(quota(1, Duration::from_secs(3600)), 50).expect("in range"),
-    ] {
+    for limit in variants(50, Duration::from_secs(3600)) {
         hammer(&server, limit, 100, 50);
     }
     let mut client = server.connect();

@@ -33,16 +33,50 @@ pub(crate) fn windows() -> impl Strategy<Value = Limit> {
     quotas().prop_map(Limit::fixed_window)
 }
 
-pub(crate) fn buckets() -> impl Strategy<Value = Limit> {
+type Bucket = fn(Quota, u64) -> Result<Limit, weir_limiter::InvalidLimit>;
+
+fn buckets_by(make: Bucket) -> impl Strategy<Value = Limit> {
     let bursts = prop_oneof![1..10_u64, magnitudes(1, Limit::MAX_BURST), Just(Limit::MAX_BURST)];
-    (quotas(), bursts).prop_map(|(quota, burst)| match Limit::token_bucket(quota, burst) {
-        Err(weir_limiter::InvalidLimit::TooSlow { most, .. }) => Limit::token_bucket(quota, most).expect("as told"),
+    (quotas(), bursts).prop_map(move |(quota, burst)| match make(quota, burst) {
+        Err(weir_limiter::InvalidLimit::TooSlow { most, .. }) => make(quota, most).expect("as told"),
         limit => limit.expect("in range"),
     })
 }
 
+pub(crate) fn token_buckets() -> impl Strategy<Value = Limit> {
+    buckets_by(Limit::token_bucket)
+}
+
+pub(crate) fn leaky_buckets() -> impl Strategy<Value = Limit> {
+    buckets_by(Limit::leaky_bucket)
+}
+
+pub(crate) fn buckets() -> impl Strategy<Value = Limit> {
+    prop_oneof![token_buckets(), leaky_buckets()]
+}
+
+/// Any limit there is.
 pub(crate) fn limits() -> impl Strategy<Value = Limit> {
-    prop_oneof![windows(), buckets()]
+    prop_oneof![windows(), token_buckets(), leaky_buckets()]
+}
+
+/// Each algorithm with a capacity of `requests`.
+pub(crate) fn variants(requests: u64, period: Duration) -> Vec<Limit> {
+    let quota = Quota::new(requests, period).expect("in range");
+    vec![
+        Limit::fixed_window(quota),
+        Limit::token_bucket(quota, requests).expect("in range"),
+        Limit::leaky_bucket(quota, requests).expect("in range"),
+    ]
+}
+
+/// Edits of one algorithm: another algorithm is another key.
+pub(crate) fn edits() -> impl Strategy<Value = Vec<Limit>> {
+    prop_oneof![
+        prop::collection::vec(windows(), 3),
+        prop::collection::vec(token_buckets(), 3),
+        prop::collection::vec(leaky_buckets(), 3),
+    ]
 }
 
 /// A cost, told by what it is to the limit.

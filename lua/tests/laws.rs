@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use weir_limiter::{Decision, Limit, Quota, State, Timestamp, Verdict, decide, decide_shared};
 
-use crate::histories::{Cost, Gap, START, buckets, costs, gaps, limits, windows};
+use crate::histories::{Cost, Gap, START, buckets, costs, edits, gaps, limits, token_buckets, windows};
 
 /// A request under one of several limits on one key, so that a change of the limit is an edit.
 type Step = (Gap, usize, Cost);
@@ -19,27 +19,22 @@ fn steps(backward: bool, edits: usize) -> impl Strategy<Value = Vec<Step>> {
 fn run(
     limits: &[Limit],
     steps: &[Step],
-    mut seen: impl FnMut(u64, &Limit, u64, Option<State>, &Decision, Option<State>) -> Result<(), TestCaseError>,
+    mut seen: impl FnMut(u64, &Limit, u64, Option<&State>, &Decision, Option<&State>) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
     let (mut now, mut state, mut last) = (START, [None], None);
     for (gap, which, cost) in steps {
         let limit = &limits[*which];
         now = gap.after(now, limit, last.as_ref());
-        let (cost, before) = (cost.of(limit), state[0]);
+        let (cost, before) = (cost.of(limit), state[0].clone());
         let decision = decide(Timestamp::from_micros(now), &[(*limit, cost)], &mut state);
-        seen(now, limit, cost, before, &decision, state[0])?;
+        seen(now, limit, cost, before.as_ref(), &decision, state[0].as_ref())?;
         last = Some(decision);
     }
     Ok(())
 }
 
-/// Edits of one algorithm: another algorithm is another key.
-fn edits() -> impl Strategy<Value = Vec<Limit>> {
-    prop_oneof![prop::collection::vec(windows(), 3), prop::collection::vec(buckets(), 3)]
-}
-
-fn one(limit: Limit, cost: u64, now: u64, state: Option<State>) -> Decision {
-    decide(Timestamp::from_micros(now), &[(limit, cost)], &mut [state])
+fn one(limit: Limit, cost: u64, now: u64, state: Option<&State>) -> Decision {
+    decide(Timestamp::from_micros(now), &[(limit, cost)], &mut [state.cloned()])
 }
 
 proptest! {
@@ -91,6 +86,16 @@ proptest! {
                 prop_assert!(taken * period <= u128::from(limit.capacity()) * period + refilled);
             }
         }
+    }
+
+    #[test]
+    fn a_leaky_bucket_decides_as_a_token_bucket_of_the_same_numbers(limit in token_buckets(), steps in steps(true, 1)) {
+        let twin = Limit::leaky_bucket(limit.quota(), limit.capacity()).expect("the same range");
+        let mut states = [None];
+        run(&[limit], &steps, |now, _, cost, _, decision, _| {
+            prop_assert_eq!(decision, &decide(Timestamp::from_micros(now), &[(twin, cost)], &mut states));
+            Ok(())
+        })?;
     }
 
     #[test]
@@ -180,13 +185,13 @@ proptest! {
         prop_assume!(limit.quota().requests() > 0);
         let (mut now, mut held) = (START, None);
         run(&[limit], &steps, |at, _, _, _, _, after| {
-            (now, held) = (at, after);
+            (now, held) = (at, after.cloned());
             Ok(())
         })?;
         // the step is found out by a request that is refused: then the bucket is as empty as can be, no emptier
         let mut state = [held];
         decide(Timestamp::from_micros(now - back), &[(limit, limit.capacity())], &mut state);
-        let reset = one(limit, 0, now - back, state[0]).outcomes[0].reset.as_micros();
+        let reset = one(limit, 0, now - back, state[0].as_ref()).outcomes[0].reset.as_micros();
         let most = (u128::from(limit.capacity()) * limit.quota().period().as_micros())
             .div_ceil(u128::from(limit.quota().requests()));
         prop_assert!(reset <= most);

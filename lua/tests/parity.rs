@@ -33,7 +33,7 @@ fn the_script_and_the_model_agree_on_every_field() {
         .run(&(prop::collection::vec(limits(), 4), calls()), |(limits, calls)| {
             let (client, batch, history) = &mut *world.borrow_mut();
             *history += 1;
-            let mut states = [None; KEYS];
+            let mut states = [const { None }; KEYS];
             let (mut now, mut last) = (START, None);
             for (gap, requests) in calls {
                 now = gap.after(now, &limits[0], last.as_ref());

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use weir_limiter::{Batch, Check, Limit, Quota, Verdict};
 
-use crate::histories::{Cost, costs, limits};
+use crate::histories::{Cost, costs, limits, variants};
 use crate::server::{Client, RedisServer};
 
 fn window(requests: u64, seconds: u64) -> Limit {
@@ -18,6 +18,11 @@ fn window(requests: u64, seconds: u64) -> Limit {
 fn bucket(requests: u64, seconds: u64, burst: u64) -> Limit {
     let quota = Quota::new(requests, Duration::from_secs(seconds)).expect("in range");
     Limit::token_bucket(quota, burst).expect("in range")
+}
+
+fn leaky(requests: u64, seconds: u64, burst: u64) -> Limit {
+    let quota = Quota::new(requests, Duration::from_secs(seconds)).expect("in range");
+    Limit::leaky_bucket(quota, burst).expect("in range")
 }
 
 fn batch(key: &str, limit: Limit, cost: u64) -> Batch {
@@ -83,11 +88,13 @@ fn a_strange_value_counts_as_nothing_and_a_charge_puts_a_state_in_its_place() {
         value(2, 2_f64.powi(53), 0, 3),
         value(2, now + 0.5, 0, 3),
         value(2, now, 0, 0),
+        value(3, now + 0.5, 0, 3),
+        value(3, now, 0, 0),
         value(9, now, 0, 3),
         value(1, now, 3, 60_000_000)[..18].to_vec(),
     ];
     for (number, value) in strange.iter().enumerate() {
-        for limit in [window(3, 60), bucket(1, 60, 3)] {
+        for limit in variants(3, Duration::from_secs(60)) {
             let key = format!("{number} {}", limit.algorithm().name());
             set(&mut client, &key, value);
             let decision = client.decide(&batch(&key, limit, 1)).remove(0);
@@ -106,19 +113,25 @@ fn a_strange_value_counts_as_nothing_and_a_charge_puts_a_state_in_its_place() {
 }
 
 #[test]
-fn a_state_of_the_other_algorithm_counts_as_nothing() {
+fn a_state_of_another_algorithm_counts_as_nothing() {
     let server = RedisServer::start();
     let mut client = server.connect();
-    assert!(client.decide(&batch("k", window(3, 3600), 3))[0].admitted);
-    assert!(client.decide(&batch("k", bucket(1, 3600, 3), 3))[0].admitted);
-    assert!(!client.decide(&batch("k", bucket(1, 3600, 3), 1))[0].admitted);
+    let variants = variants(3, Duration::from_secs(3600));
+    for first in &variants {
+        for second in variants.iter().filter(|second| *second != first) {
+            let key = format!("{} {}", first.algorithm().name(), second.algorithm().name());
+            assert!(client.decide(&batch(&key, *first, 3))[0].admitted);
+            assert!(client.decide(&batch(&key, *second, 3))[0].admitted, "{key}");
+            assert!(!client.decide(&batch(&key, *second, 1))[0].admitted, "{key}");
+        }
+    }
 }
 
 #[test]
 fn a_key_that_lost_its_time_to_live_has_one_again_after_the_next_charge() {
     let server = RedisServer::start();
     let mut client = server.connect();
-    for limit in [window(3, 3600), bucket(1, 3600, 3)] {
+    for limit in variants(3, Duration::from_secs(3600)) {
         let key = limit.algorithm().name();
         client.decide(&batch(key, limit, 1));
         redis::cmd("PERSIST").arg(key).exec(&mut client.connection).expect("PERSIST");
@@ -133,7 +146,11 @@ fn a_far_future_state_is_cut_to_what_the_limit_allows_even_by_a_refusal() {
     let server = RedisServer::start();
     let mut client = server.connect();
     let far = 4_000_000_000_000_000.0;
-    for (limit, held) in [(window(3, 60), value(1, far, 3, 60_000_000)), (bucket(1, 60, 3), value(2, far, 0, 1))] {
+    for (limit, held) in [
+        (window(3, 60), value(1, far, 3, 60_000_000)),
+        (bucket(1, 60, 3), value(2, far, 0, 1)),
+        (leaky(1, 60, 3), value(3, far, 0, 1)),
+    ] {
         let key = limit.algorithm().name();
         set(&mut client, key, &held);
         let decision = client.decide(&batch(key, limit, 1)).remove(0);

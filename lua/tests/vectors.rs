@@ -13,9 +13,10 @@ use weir_limiter::{Batch, Check, Limit, Outcome, Quota, State, Timestamp, Verdic
 
 use crate::server::RedisServer;
 
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("fixed_window", include_str!("vectors/fixed_window.yaml")),
     ("token_bucket", include_str!("vectors/token_bucket.yaml")),
+    ("leaky_bucket", include_str!("vectors/leaky_bucket.yaml")),
     ("groups", include_str!("vectors/groups.yaml")),
 ];
 
@@ -53,6 +54,9 @@ fn limit(name: &str, text: &str) -> (String, Limit) {
         ["FixedWindow", n, "per", p, rest @ ..] => (Limit::fixed_window(quota(n, p)), rest),
         ["TokenBucket", n, "per", p, "burst", b, rest @ ..] => {
             (Limit::token_bucket(quota(n, p), number(b)).expect(text), rest)
+        }
+        ["LeakyBucket", n, "per", p, "burst", b, rest @ ..] => {
+            (Limit::leaky_bucket(quota(n, p), number(b)).expect(text), rest)
         }
         _ => panic!("{text} is not a limit"),
     };
@@ -94,7 +98,7 @@ fn the_model_follows_every_hand_worked_history() {
             let mut keys: Vec<&String> = step.checks.iter().map(|check| &check.key).collect();
             keys.sort();
             keys.dedup();
-            let mut held: Vec<_> = keys.iter().map(|key| states.get(*key).copied().flatten()).collect();
+            let mut held: Vec<_> = keys.iter().map(|key| states.get(*key).cloned().flatten()).collect();
             let slots: Vec<_> = step.checks.iter().map(|check| keys.binary_search(&&check.key).expect("it")).collect();
             let checks: Vec<_> = step.checks.iter().map(|check| (check.limit, check.cost)).collect();
             let decision = decide_shared(Timestamp::from_micros(step.at), &checks, &slots, &mut held);
@@ -125,8 +129,8 @@ fn the_script_follows_every_hand_worked_history() {
 
 #[test]
 fn every_variant_has_ten_histories_or_more() {
-    for variant in ["fixed_window", "token_bucket"] {
-        let count = histories().iter().filter(|(name, _)| name.starts_with(variant)).count();
+    for (variant, _) in FILES.iter().filter(|(file, _)| *file != "groups") {
+        let count = histories().iter().filter(|(name, _)| name.starts_with(*variant)).count();
         assert!(count >= 10, "{variant} has {count}");
     }
 }

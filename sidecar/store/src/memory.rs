@@ -84,27 +84,24 @@ impl MemoryStore {
         let mut locked: Vec<MutexGuard<'_, Shard>> =
             keys.shards.iter().map(|place| lock(&self.inner.shards[*place])).collect();
         let limits: Vec<(Limit, u64)> = checks.iter().map(|check| (check.limit, check.cost)).collect();
-        let held = |(key, guard): &(StateKey, usize)| locked[*guard].states.get(key).map(|held| held.state);
-        let before: Vec<Option<State>> = keys.distinct.iter().map(held).collect();
-        let mut states = before.clone();
+        // taken out and put back, not copied: a log may hold 100,000 instants
+        let take = |(key, guard): &(StateKey, usize)| locked[*guard].states.remove(key).map(|held| held.state);
+        let mut states: Vec<Option<State>> = keys.distinct.iter().map(take).collect();
         let decision = decide_shared(now, &limits, &keys.slots, &mut states);
         for (check, slot) in checks.iter().zip(&keys.slots) {
             let (key, guard) = keys.distinct[*slot];
-            if states[*slot] != before[*slot] {
-                self.keep(&mut locked[guard], key, states[*slot], &check.limit, now);
-            }
+            // of several checks on one key, the first puts it back
+            self.keep(&mut locked[guard], key, states[*slot].take(), &check.limit, now);
         }
         decision
     }
 
     fn decide_one(&self, now: Timestamp, check: &Check<StateKey>) -> Decision {
         let mut shard = lock(&self.inner.shards[self.inner.place(&check.key)]);
-        let before = shard.states.get(&check.key).map(|held| held.state);
-        let mut state = [before];
+        let mut state = [shard.states.remove(&check.key).map(|held| held.state)];
         let decision = decide(now, &[(check.limit, check.cost)], &mut state);
-        if state[0] != before {
-            self.keep(&mut shard, check.key, state[0], &check.limit, now);
-        }
+        let [state] = state;
+        self.keep(&mut shard, check.key, state, &check.limit, now);
         decision
     }
 
@@ -121,17 +118,16 @@ impl MemoryStore {
     }
 
     fn keep(&self, shard: &mut Shard, key: StateKey, state: Option<State>, limit: &Limit, now: Timestamp) {
-        // a decision changes states and makes new ones, and removes none
         let Some(state) = state else { return };
         let bound = self.inner.bound;
         if shard.states.len() >= shard.sweep_at.min(bound)
-            && !shard.states.contains_key(&key)
             && shard.make_room(now, bound)
             && !self.inner.overflowed.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(bound = bound * SHARDS, "the memory store is full: states that end soonest are forgotten");
         }
-        shard.states.insert(key, Held { state, expires: state.expires(limit) });
+        let expires = state.expires(limit);
+        shard.states.insert(key, Held { state, expires });
     }
 }
 

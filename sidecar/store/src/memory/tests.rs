@@ -95,7 +95,7 @@ proptest::proptest! {
             let slots: Vec<usize> = checks.iter().map(|check| {
                 keys.iter().position(|key| *key == check.key).unwrap_or_else(|| { keys.push(check.key); keys.len() - 1 })
             }).collect();
-            let mut states: Vec<Option<State>> = keys.iter().map(|key| table.get(key).copied()).collect();
+            let mut states: Vec<Option<State>> = keys.iter().map(|key| table.get(key).cloned()).collect();
             let limits: Vec<_> = checks.iter().map(|check| (check.limit, check.cost)).collect();
             let expected = decide_shared(at(now), &limits, &slots, &mut states);
             for (key, state) in keys.into_iter().zip(states) {

@@ -1,5 +1,7 @@
-//! The token bucket, by its theoretical arrival time: the instant at which the bucket is full again. Model of
-//! `token_bucket.lua`. (ITU-T I.371 calls the rule the generic cell rate algorithm.)
+//! The token bucket and the leaky bucket, by their theoretical arrival time: the instant at which the bucket is full of
+//! tokens again, or has run dry. Model of `bucket.lua`. (ITU-T I.371 calls the rule the generic cell rate algorithm.)
+//!
+//! Both are the same rule told from two sides: what the one has left to take, the other has left to fill.
 //!
 //! A request of cost c passes when max(arrival, now) + c·P/N is at most B·P/N after now. Arrival is whole microseconds
 //! and a numerator over N, so that every rate is exact.

@@ -1,26 +1,32 @@
--- The token bucket by its theoretical arrival time, exact: whole µs and a numerator over N. Model: token_bucket.rs.
+-- The token bucket and the leaky bucket, which are one rule, by their theoretical arrival time, exact: whole µs and a
+-- numerator over N. Model: bucket.rs.
 --
 -- Limit   packed '<dI4I4': B·P/N as whole µs and numerator, N
--- State   x = arrival, the instant when the bucket is full again (whole µs since the Unix epoch), y = its numerator,
---         z = N
+-- State   x = arrival, the instant when the bucket is full of tokens again, or has run dry (whole µs since the Unix
+--         epoch), y = its numerator, z = N
 -- Check   cost c as c·P/N: whole µs and numerator
+-- Reply   '<BdI4': admitted, µs until the arrival, its numerator
 -- Uses weir.now (µs). All sums stay below 2^53.
 
-local TAG = 2
-local held = weir.held
+local TOKEN, LEAKY = 2, 3
+local held, hold, now, pack = weir.held, weir.hold, weir.now, struct.pack
 
-local bucket = { tag = TAG }
+local bucket = { reads = 1 }
 
-function bucket.read_limit(argument, position)
+function bucket.read_limit(argument, position, tag)
   local whole, numerator, requests, after = struct.unpack('<dI4I4', argument, position)
-  local empty = weir.now + whole
-  return { algorithm = bucket, empty = empty, empty_numerator = numerator, requests = requests, unit = requests }, after
+  return {
+    algorithm = bucket,
+    tag = tag,
+    empty = now + whole,
+    empty_numerator = numerator,
+    requests = requests,
+  }, after
 end
 
 -- The state under this limit, now: x, y, and whether that must be written even by a refusal.
 function bucket.view(k, limit)
-  local now = weir.now
-  local x, y, z = held(k, TAG)
+  local x, y, z = held(k, limit.tag)
   if not x then
     return now, 0, false
   end
@@ -49,4 +55,12 @@ function bucket.charge(limit, x, y, whole, numerator)
   return x < empty or (x == empty and y <= limit.empty_numerator), x, y
 end
 
-weir.algorithms[TAG] = bucket
+function bucket.keep(k, limit, x, y)
+  hold(k, limit.tag, x, y, limit.requests, x)
+end
+
+function bucket.answer(_, admitted, x, y)
+  return pack('<BdI4', admitted, x - now, y)
+end
+
+weir.algorithms[TOKEN], weir.algorithms[LEAKY] = bucket, bucket
