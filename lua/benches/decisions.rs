@@ -39,6 +39,7 @@ fn limits() -> Vec<Limit> {
     let quota = Quota::new(100_000, Duration::from_secs(60)).expect("in range");
     vec![
         Limit::fixed_window(quota),
+        Limit::sliding_window(quota),
         Limit::token_bucket(quota, 100_000).expect("in range"),
         Limit::leaky_bucket(quota, 100_000).expect("in range"),
     ]

@@ -52,6 +52,7 @@ const NEVER: u8 = 0;
 const FIXED_WINDOW: u8 = 1;
 const TOKEN_BUCKET: u8 = 2;
 const LEAKY_BUCKET: u8 = 3;
+const SLIDING_WINDOW: u8 = 4;
 
 // === impl Batch ===
 
@@ -163,14 +164,19 @@ fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
         out.push(NEVER);
         return;
     }
+    let tag = match limit.algorithm() {
+        Algorithm::FixedWindow => FIXED_WINDOW,
+        Algorithm::SlidingWindow => SLIDING_WINDOW,
+        Algorithm::TokenBucket => TOKEN_BUCKET,
+        Algorithm::LeakyBucket => LEAKY_BUCKET,
+    };
+    out.push(tag);
     match limit.algorithm() {
-        Algorithm::FixedWindow => {
-            out.push(FIXED_WINDOW);
+        Algorithm::FixedWindow | Algorithm::SlidingWindow => {
             out.extend_from_slice(&(limit.period() as f64).to_le_bytes());
         }
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let tolerance = limit.tolerance();
-            out.push(if limit.algorithm() == Algorithm::TokenBucket { TOKEN_BUCKET } else { LEAKY_BUCKET });
             out.extend_from_slice(&(tolerance.whole as f64).to_le_bytes());
             out.extend_from_slice(&tolerance.numerator.to_le_bytes());
         }
@@ -183,7 +189,7 @@ fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
     let cost = check.cost.min(limit.capacity() + 1);
     let taken = match limit.algorithm() {
         _ if limit.requests() == 0 => Exact::default(),
-        Algorithm::FixedWindow => Exact { whole: cost, numerator: 0 },
+        Algorithm::FixedWindow | Algorithm::SlidingWindow => Exact { whole: cost, numerator: 0 },
         Algorithm::TokenBucket | Algorithm::LeakyBucket => Exact::of_requests(cost, limit.requests(), limit.period()),
     };
     // KEYS counts from 1

@@ -34,6 +34,7 @@ pub mod model;
 mod quota;
 mod reply;
 mod script;
+mod sliding_window;
 mod time;
 
 pub use batch::{Batch, test_clock};

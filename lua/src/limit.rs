@@ -10,6 +10,8 @@ use crate::quota::Quota;
 pub enum Algorithm {
     /// At most N in each window; windows are aligned to the Unix epoch.
     FixedWindow,
+    /// At most N in the last P, where what the window before had is taken as spread evenly over it.
+    SlidingWindow,
     /// A burst of B at once, then one each P/N: at most B + t·N/P in any time t.
     TokenBucket,
     /// Requests fill a bucket of B that runs out at N each P; what would overflow is refused. The token bucket's rule.
@@ -55,6 +57,7 @@ impl Algorithm {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FixedWindow => "FixedWindow",
+            Self::SlidingWindow => "SlidingWindow",
             Self::TokenBucket => "TokenBucket",
             Self::LeakyBucket => "LeakyBucket",
         }
@@ -69,8 +72,17 @@ impl Limit {
 
     /// At most N of the quota in each window of its period, aligned to the Unix epoch.
     pub fn fixed_window(quota: Quota) -> Self {
-        let capacity = quota.requests() as u32;
-        Self { algorithm: Algorithm::FixedWindow, quota, capacity, tolerance: Exact::default() }
+        Self::window(Algorithm::FixedWindow, quota)
+    }
+
+    /// At most N of the quota in the last period, reckoned from two counts: what the window before the present one had
+    /// weighs as much as still reaches into the last period. At most 2N - 1 in any period.
+    pub fn sliding_window(quota: Quota) -> Self {
+        Self::window(Algorithm::SlidingWindow, quota)
+    }
+
+    fn window(algorithm: Algorithm, quota: Quota) -> Self {
+        Self { algorithm, quota, capacity: quota.requests() as u32, tolerance: Exact::default() }
     }
 
     /// A bucket of `burst` tokens (1 to 10^9) that refills at the quota's rate, within ten years (3,650 days).

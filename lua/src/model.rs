@@ -8,6 +8,7 @@ use crate::decision::{Decision, Outcome, Verdict};
 use crate::exact::Exact;
 use crate::fixed_window::{self, Window};
 use crate::limit::{Algorithm, Limit};
+use crate::sliding_window::{self, Sliding};
 use crate::time::Timestamp;
 
 /// What one key holds. A state of another algorithm than the limit's is taken as none.
@@ -15,6 +16,8 @@ use crate::time::Timestamp;
 pub enum State {
     /// Of a fixed window.
     FixedWindow(Window),
+    /// Of a sliding window.
+    SlidingWindow(Sliding),
     /// Of a token bucket.
     TokenBucket(Bucket),
     /// Of a leaky bucket.
@@ -113,6 +116,7 @@ enum View {
     /// N = 0 has no rate: nothing is read, nothing written.
     Never,
     FixedWindow(Window),
+    SlidingWindow(Sliding),
     TokenBucket(Bucket),
     LeakyBucket(Bucket),
 }
@@ -124,6 +128,8 @@ pub(crate) struct Seen {
     /// µs from now.
     pub(crate) ahead: u64,
     pub(crate) part: u32,
+    /// Of a sliding window only.
+    pub(crate) previous: u32,
 }
 
 // === impl Trial ===
@@ -139,6 +145,12 @@ impl Trial {
                 let (window, repair) = fixed_window::view(held, limit, now);
                 let charged = fixed_window::charge(window, limit, cost).map(View::FixedWindow);
                 (View::FixedWindow(window), repair, charged)
+            }
+            (Algorithm::SlidingWindow, held) => {
+                let held = if let Some(State::SlidingWindow(sliding)) = held { Some(*sliding) } else { None };
+                let (sliding, repair) = sliding_window::view(held, limit, now);
+                let charged = sliding_window::charge(sliding, limit, cost, now).map(View::SlidingWindow);
+                (View::SlidingWindow(sliding), repair, charged)
             }
             (Algorithm::TokenBucket, held) => {
                 let held = if let Some(State::TokenBucket(bucket)) = held { Some(*bucket) } else { None };
@@ -164,9 +176,15 @@ impl View {
     fn seen(&self, now: u64) -> Seen {
         match self {
             Self::Never => Seen::default(),
-            Self::FixedWindow(window) => Seen { ahead: window.end.saturating_sub(now), part: window.count },
+            Self::FixedWindow(window) => {
+                Seen { ahead: window.end.saturating_sub(now), part: window.count, ..Seen::default() }
+            }
+            Self::SlidingWindow(sliding) => {
+                Seen { ahead: sliding.end.saturating_sub(now), part: sliding.current, previous: sliding.previous }
+            }
             Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => {
-                Seen { ahead: bucket.arrival.whole.saturating_sub(now), part: bucket.arrival.numerator }
+                let ahead = bucket.arrival.whole.saturating_sub(now);
+                Seen { ahead, part: bucket.arrival.numerator, ..Seen::default() }
             }
         }
     }
@@ -175,6 +193,7 @@ impl View {
         *state = Some(match self {
             Self::Never => return,
             Self::FixedWindow(window) => State::FixedWindow(window),
+            Self::SlidingWindow(sliding) => State::SlidingWindow(sliding),
             Self::TokenBucket(bucket) => State::TokenBucket(bucket),
             Self::LeakyBucket(bucket) => State::LeakyBucket(bucket),
         });
@@ -188,6 +207,9 @@ pub(crate) fn derive(limit: &Limit, cost: u64, admitted: bool, seen: Seen) -> Ou
     }
     match limit.algorithm() {
         Algorithm::FixedWindow => fixed_window::outcome(limit, cost, admitted, seen.ahead, seen.part),
+        Algorithm::SlidingWindow => {
+            sliding_window::outcome(limit, cost, admitted, seen.ahead, seen.part, seen.previous)
+        }
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             bucket::outcome(limit, cost, admitted, Exact { whole: seen.ahead, numerator: seen.part })
         }
@@ -201,6 +223,7 @@ impl State {
     pub fn expires(&self, limit: &Limit) -> Timestamp {
         Timestamp::derived(match self {
             Self::FixedWindow(window) => fixed_window::expires(*window, limit),
+            Self::SlidingWindow(sliding) => sliding_window::expires(*sliding),
             Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => bucket::expires(*bucket),
         })
     }

@@ -4,11 +4,9 @@ use thiserror::Error;
 
 use crate::batch::Packed;
 use crate::decision::Decision;
-use crate::limit::Limit;
+use crate::limit::{Algorithm, Limit};
 use crate::model::{Seen, derive};
 
-/// Bytes of one check in the reply: admitted (1), ahead (8), part (4).
-const WIDTH: usize = 13;
 /// Below this every whole number is exact in a double.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
@@ -34,32 +32,63 @@ pub(crate) fn read<'b>(
     checks: &[Packed],
     limit: impl Fn(&Packed) -> &'b Limit,
 ) -> Result<Vec<Decision>, InvalidReply> {
-    let (records, rest) = reply.as_chunks::<WIDTH>();
-    if records.len() != checks.len() || !rest.is_empty() {
-        return Err(InvalidReply::Length { expected: checks.len() * WIDTH, actual: reply.len() });
+    let expected = checks.iter().map(|check| width(limit(check))).sum();
+    if reply.len() != expected {
+        return Err(InvalidReply::Length { expected, actual: reply.len() });
     }
     let mut decisions = Vec::with_capacity(groups.len());
-    let mut next = 0;
+    let (mut next, mut rest) = (0, reply);
     for &size in groups {
         let range = next..next + usize::from(size);
         next = range.end;
         // a request without checks passes
-        let admitted = records.get(range.start).is_none_or(|first| size == 0 || first[0] == 1);
+        let admitted = size == 0 || rest.first() == Some(&1);
         let mut outcomes = Vec::with_capacity(range.len());
         for i in range {
-            let seen = numbers(&records[i], admitted).ok_or(InvalidReply::Check(i))?;
-            outcomes.push(derive(limit(&checks[i]), checks[i].cost, admitted, seen));
+            let limit = limit(&checks[i]);
+            let (record, after) = rest.split_at(width(limit));
+            rest = after;
+            let seen = seen(record, admitted, limit).ok_or(InvalidReply::Check(i))?;
+            outcomes.push(derive(limit, checks[i].cost, admitted, seen));
         }
         decisions.push(Decision { admitted, outcomes });
     }
     Ok(decisions)
 }
 
-/// The two numbers of one check; none when they are not numbers or the check is told otherwise than its group.
-fn numbers(record: &[u8; WIDTH], admitted: bool) -> Option<Seen> {
-    let [flag, a0, a1, a2, a3, a4, a5, a6, a7, p0, p1, p2, p3] = *record;
-    let ahead = f64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
-    let whole = (0.0..EXACT).contains(&ahead) && ahead.fract() == 0.0;
-    (flag == u8::from(admitted) && whole)
-        .then(|| Seen { ahead: ahead as u64, part: u32::from_le_bytes([p0, p1, p2, p3]) })
+/// Bytes of one check in the reply.
+fn width(limit: &Limit) -> usize {
+    match limit.algorithm() {
+        _ if limit.requests() == 0 => 13,
+        Algorithm::FixedWindow | Algorithm::TokenBucket | Algorithm::LeakyBucket => 13,
+        Algorithm::SlidingWindow => 17,
+    }
+}
+
+/// The numbers of one check; none when they are not numbers or the check is told otherwise than its group.
+fn seen(record: &[u8], admitted: bool, limit: &Limit) -> Option<Seen> {
+    let (&flag, rest) = record.split_first()?;
+    if flag != u8::from(admitted) {
+        return None;
+    }
+    let (ahead, rest) = whole(rest)?;
+    let (part, rest) = count(rest)?;
+    let mut seen = Seen { ahead, part, ..Seen::default() };
+    if limit.algorithm() == Algorithm::SlidingWindow && limit.requests() > 0 {
+        (seen.previous, _) = count(rest)?;
+    }
+    Some(seen)
+}
+
+/// A whole number in a double, and what follows it.
+fn whole(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    let number = f64::from_le_bytes(*first);
+    ((0.0..EXACT).contains(&number) && number.fract() == 0.0).then_some((number as u64, rest))
+}
+
+/// A number of four bytes, and what follows it.
+fn count(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_le_bytes(*first), rest))
 }

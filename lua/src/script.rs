@@ -13,6 +13,7 @@ pub fn decide_script() -> &'static str {
                 (&[0], include_str!("never.lua")),
                 (&[1], include_str!("fixed_window.lua")),
                 (&[2, 3], include_str!("bucket.lua")),
+                (&[4], include_str!("sliding_window.lua")),
             ],
             include_str!("decide.lua"),
         )

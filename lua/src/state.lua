@@ -1,51 +1,58 @@
 -- What the keys of a call hold: loaded once, changed in Lua's memory, written once.
 --
 -- KEYS    distinct keys, at most 2,000 (unpack of some 8,000 fails)
--- value   one string a key, packed '<BdI4I6', 19 bytes: tag of the algorithm, then three whole numbers x, y, z:
+-- value   one string a key, packed '<BdI4I6', 19 bytes: tag of the algorithm, then three whole numbers x, y, z; and for
+--         tag 4 a fourth, w, packed '<I4', 23 bytes:
 --           1 FixedWindow   x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs)
 --           2 TokenBucket, 3 LeakyBucket
 --                           x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N
+--           4 SlidingWindow x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs),
+--                           w = units counted in the window before
 --         Whatever else is found under a key (another type, length, tag, or numbers that can't be) counts as
 --         nothing and is written over by the next charge.
 -- Uses weir.now and weir.ttl_floor.
 
 local call, pack, unpack_struct, floor = redis.call, struct.pack, struct.unpack, math.floor
 
--- by place in KEYS; tags[k] is nil before the key was looked at, false when it holds nothing of use
+-- by place in KEYS; tags[k] is nil before a state was found in the value or put in its place
 local values
-local tags, xs, ys, zs, untils = {}, {}, {}, {}, {}
+local tags, xs, ys, zs, ws, untils = {}, {}, {}, {}, {}, {}
 -- places in KEYS of what must be written, in the order first changed
 local changed, order, changes = {}, {}, 0
 
-local LENGTH = 19
+-- bytes of a value, by tag
+local LENGTHS = { 19, 19, 19, 23 }
 local BEYOND = 2 ^ 53
 
 function weir.load_states()
   values = call('MGET', unpack(KEYS))
 end
 
--- x, y, z under key k when it holds a state of algorithm `tag`, else nothing
+-- x, y, z, w under key k when it holds a state of algorithm `tag`, else nothing
 function weir.held(k, tag)
   local found = tags[k]
   if found == nil then
     local value = values[k]
     found = false
-    if value and #value == LENGTH then
-      local t, x, y, z = unpack_struct('<BdI4I6', value)
-      if x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
+    if value and #value == LENGTHS[tag] then
+      local t, x, y, z, after = unpack_struct('<BdI4I6', value)
+      if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
         found, xs[k], ys[k], zs[k] = t, x, y, z
+        if after <= #value then
+          ws[k] = unpack_struct('<I4', value, after)
+        end
+        tags[k] = found
       end
     end
-    tags[k] = found
   end
   if found == tag then
-    return xs[k], ys[k], zs[k]
+    return xs[k], ys[k], zs[k], ws[k]
   end
 end
 
 -- changes what key k holds, in memory; it matters until `ends`
-function weir.hold(k, tag, x, y, z, ends)
-  tags[k], xs[k], ys[k], zs[k], untils[k] = tag, x, y, z, ends
+function weir.hold(k, tag, x, y, z, ends, w)
+  tags[k], xs[k], ys[k], zs[k], untils[k], ws[k] = tag, x, y, z, ends, w
   if not changed[k] then
     changed[k] = true
     changes = changes + 1
@@ -61,6 +68,10 @@ function weir.write_states()
     local k = order[i]
     local ttl = floor((untils[k] - now) / 1000) + 1
     if ttl < ttl_floor then ttl = ttl_floor end
-    call('PSETEX', KEYS[k], ttl, pack('<BdI4I6', tags[k], xs[k], ys[k], zs[k]))
+    local value = pack('<BdI4I6', tags[k], xs[k], ys[k], zs[k])
+    if ws[k] then
+      value = value .. pack('<I4', ws[k])
+    end
+    call('PSETEX', KEYS[k], ttl, value)
   end
 end

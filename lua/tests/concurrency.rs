@@ -89,11 +89,15 @@ fn a_token_bucket_admits_exactly_its_burst_to_parallel_callers_and_what_refilled
 }
 
 #[test]
-fn a_bucket_that_refills_nothing_meanwhile_admits_exactly_its_burst() {
+fn what_frees_nothing_meanwhile_admits_exactly_its_capacity() {
     let server = RedisServer::start();
     let slow = quota(1, Quota::MAX_PERIOD);
-    for limit in [Limit::token_bucket(slow, 50), Limit::leaky_bucket(slow, 50)] {
-        let limit = limit.expect("in range");
+    for limit in [
+        Limit::token_bucket(slow, 50).expect("in range"),
+        Limit::leaky_bucket(slow, 50).expect("in range"),
+        // its windows begin with the first request
+        Limit::sliding_window(quota(50, Quota::MAX_PERIOD)),
+    ] {
         for keys in [1, 20] {
             let admitted = hammer(&server, limit, keys, 100);
             assert!(admitted.len() as u64 == keys && admitted.values().all(|count| *count == 50), "{admitted:?}");

@@ -29,8 +29,12 @@ fn quotas() -> impl Strategy<Value = Quota> {
     (requests, periods()).prop_map(|(n, p)| Quota::new(n, Duration::from_micros(p)).expect("in range"))
 }
 
-pub(crate) fn windows() -> impl Strategy<Value = Limit> {
+pub(crate) fn fixed_windows() -> impl Strategy<Value = Limit> {
     quotas().prop_map(Limit::fixed_window)
+}
+
+pub(crate) fn sliding_windows() -> impl Strategy<Value = Limit> {
+    quotas().prop_map(Limit::sliding_window)
 }
 
 type Bucket = fn(Quota, u64) -> Result<Limit, weir_limiter::InvalidLimit>;
@@ -57,7 +61,7 @@ pub(crate) fn buckets() -> impl Strategy<Value = Limit> {
 
 /// Any limit there is.
 pub(crate) fn limits() -> impl Strategy<Value = Limit> {
-    prop_oneof![windows(), token_buckets(), leaky_buckets()]
+    prop_oneof![fixed_windows(), sliding_windows(), token_buckets(), leaky_buckets()]
 }
 
 /// Each algorithm with a capacity of `requests`.
@@ -65,6 +69,7 @@ pub(crate) fn variants(requests: u64, period: Duration) -> Vec<Limit> {
     let quota = Quota::new(requests, period).expect("in range");
     vec![
         Limit::fixed_window(quota),
+        Limit::sliding_window(quota),
         Limit::token_bucket(quota, requests).expect("in range"),
         Limit::leaky_bucket(quota, requests).expect("in range"),
     ]
@@ -73,7 +78,8 @@ pub(crate) fn variants(requests: u64, period: Duration) -> Vec<Limit> {
 /// Edits of one algorithm: another algorithm is another key.
 pub(crate) fn edits() -> impl Strategy<Value = Vec<Limit>> {
     prop_oneof![
-        prop::collection::vec(windows(), 3),
+        prop::collection::vec(fixed_windows(), 3),
+        prop::collection::vec(sliding_windows(), 3),
         prop::collection::vec(token_buckets(), 3),
         prop::collection::vec(leaky_buckets(), 3),
     ]

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use weir_limiter::{Decision, Limit, Quota, State, Timestamp, Verdict, decide, decide_shared};
 
-use crate::histories::{Cost, Gap, START, buckets, costs, edits, gaps, limits, token_buckets, windows};
+use crate::histories::{
+    Cost, Gap, START, buckets, costs, edits, fixed_windows, gaps, limits, sliding_windows, token_buckets,
+};
 
 /// A request under one of several limits on one key, so that a change of the limit is an edit.
 type Step = (Gap, usize, Cost);
@@ -99,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_admits_at_most_its_quota(limit in windows(), steps in steps(false, 1)) {
+    fn a_window_admits_at_most_its_quota(limit in fixed_windows(), steps in steps(false, 1)) {
         let (mut taken, period) = (BTreeMap::<u64, u64>::new(), limit.quota().period().as_micros() as u64);
         run(&[limit], &steps, |now, _, cost, _, decision, _| {
             if decision.admitted {
@@ -111,8 +113,48 @@ proptest! {
     }
 
     #[test]
+    fn a_sliding_window_decides_by_its_formula_in_exact_fractions(limit in sliding_windows(), steps in steps(false, 1)) {
+        let (n, p) = (u128::from(limit.capacity()), limit.quota().period().as_micros() as u64);
+        // all that was admitted, and where the present window began
+        let (mut log, mut start) = (Vec::<(u64, u64)>::new(), 0);
+        run(&[limit], &steps, |now, _, cost, _, decision, _| {
+            start += (now - start) / p * p;
+            let counted = |from: u64, to: u64| -> u128 {
+                log.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, cost)| u128::from(*cost)).sum()
+            };
+            if counted(start.saturating_sub(p), start + p) == 0 {
+                start = now;
+            }
+            let (current, previous) = (counted(start, start + p), counted(start.saturating_sub(p), start));
+            let left = u128::from(start + p - now);
+            let fits = (current + u128::from(cost)) * u128::from(p) + previous * left <= n * u128::from(p);
+            prop_assert_eq!(decision.admitted, n > 0 && (cost == 0 || fits));
+            if decision.admitted {
+                log.push((now, cost));
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn a_sliding_window_admits_less_than_twice_its_quota_in_any_period(limit in sliding_windows(), steps in steps(false, 1)) {
+        let mut admitted: Vec<(u64, u64)> = Vec::new();
+        run(&[limit], &steps, |now, _, cost, _, decision, _| {
+            if decision.admitted {
+                admitted.push((now, cost));
+            }
+            Ok(())
+        })?;
+        let (n, p) = (limit.capacity(), limit.quota().period().as_micros() as u64);
+        for (i, (from, _)) in admitted.iter().enumerate() {
+            let taken: u64 = admitted[i..].iter().filter(|(at, _)| at - from < p).map(|(_, cost)| cost).sum();
+            prop_assert!(taken <= n.max((2 * n).saturating_sub(2)), "{taken} of {n}");
+        }
+    }
+
+    #[test]
     fn an_edit_to_a_longer_period_lets_no_window_of_it_have_more_than_the_larger_quota(
-        quota in windows(), times in 2..1_000_u32, steps in prop::collection::vec((gaps(false), costs()), 1..60),
+        quota in fixed_windows(), times in 2..1_000_u32, steps in prop::collection::vec((gaps(false), costs()), 1..60),
         edited_at in 0..60_usize,
     ) {
         // whole multiples, so that each old window lies in one new one; only what is in the last old window is kept
@@ -227,6 +269,15 @@ proptest! {
             prop_assert_eq!(&states, if passes { &alone } else { &before });
             last = Some(decision);
         }
+    }
+}
+
+#[test]
+fn a_sliding_window_can_admit_two_less_than_twice_its_quota_in_a_period() {
+    let limit = Limit::sliding_window(Quota::new(3, std::time::Duration::from_micros(9_000)).expect("in range"));
+    let mut state = [None];
+    for (at, cost) in [(0, 1), (8_999, 2), (15_000, 2)] {
+        assert!(decide(Timestamp::from_micros(at), &[(limit, cost)], &mut state).admitted, "{at}");
     }
 }
 

@@ -1,0 +1,119 @@
+//! The sliding window: two windows of length P in a row, of which the earlier one weighs as much as still reaches into the
+//! last P. Model of `sliding_window.lua`.
+//!
+//! At `elapsed` into the window a request of cost c passes when current + c + previous·(P - elapsed)/P is at most N, in
+//! exact fractions. It counts as if what the window before had were spread evenly over it. Windows of a key follow each
+//! other from its first request on; they are not aligned to the clock, so that keys don't all move on at once.
+
+use std::time::Duration;
+
+use crate::decision::{Outcome, Verdict};
+use crate::limit::Limit;
+use crate::quota::Quota;
+
+/// What a sliding window's key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sliding {
+    /// Microseconds since the Unix epoch; the current window is `[end - period, end)`.
+    pub(crate) end: u64,
+    pub(crate) current: u32,
+    /// Counted in the window before.
+    pub(crate) previous: u32,
+    /// Microseconds.
+    pub(crate) period: u64,
+}
+
+/// The windows as they stand under `limit` at `now`, and whether that is a repair: a state that must be written down
+/// even by a refusal, for else what it is taken as would move along with the clock.
+pub(crate) fn view(held: Option<Sliding>, limit: &Limit, now: u64) -> (Sliding, bool) {
+    let period = limit.period();
+    let fresh = Sliding { end: now + period, current: 0, previous: 0, period };
+    let Some(held) = held else {
+        return (fresh, false);
+    };
+    let mut start = held.end.saturating_sub(held.period);
+    let (mut instant, mut repair) = (now, false);
+    // after a clock stepped back, the window's start goes on counting as now, unless it is more than one period ahead
+    if start > now {
+        if start - now > period {
+            (start, repair) = (now, true);
+        } else {
+            instant = start;
+        }
+    }
+    let passed = instant - start;
+    let (mut current, mut previous) = (held.current, held.previous);
+    if passed >= held.period {
+        (current, previous) = (0, if passed - held.period < held.period { held.current } else { 0 });
+        start += held.period;
+    }
+    if current == 0 && previous == 0 {
+        return (fresh, false);
+    }
+    if held.period != period {
+        // what weighs now is what the window before had, of a window of the new period that begins now
+        let weight = weighed(previous, held.period - (instant - start), held.period);
+        let most = Quota::MAX_REQUESTS;
+        (current, previous) = (0, (u64::from(current) + weight).min(most) as u32);
+        (start, repair) = (instant, true);
+    }
+    (Sliding { end: start + period, current, previous, period }, repair)
+}
+
+/// The windows with `cost` counted, when there is room.
+pub(crate) fn charge(sliding: Sliding, limit: &Limit, cost: u64, now: u64) -> Option<Sliding> {
+    let current = u64::from(sliding.current).checked_add(cost)?;
+    let room = u64::from(limit.requests()).checked_sub(current)?;
+    let left = (sliding.end - now).min(sliding.period);
+    let fits = u128::from(sliding.previous) * u128::from(left) <= u128::from(room) * u128::from(sliding.period);
+    fits.then_some(Sliding { current: current as u32, ..sliding })
+}
+
+/// The answer, when the window ends in `ahead` microseconds (above one period: it begins after now, by a clock that
+/// stepped back), and `current` is in it and `previous` in the one before.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: u64, current: u32, previous: u32) -> Outcome {
+    let period = limit.period();
+    let left = ahead.min(period);
+    let used = u64::from(current) + weighed(previous, left, period);
+    let remaining = limit.capacity().saturating_sub(used);
+    let reset = match (current, previous) {
+        (0, 0) => 0,
+        (0, _) => ahead,
+        _ => ahead + period,
+    };
+    let verdict = if admitted || cost <= remaining {
+        Verdict::Pass
+    } else if !limit.can_ever_pass(cost) {
+        Verdict::Never
+    } else {
+        Verdict::Wait(Duration::from_micros(ahead - left + wait(limit, cost, left, current, previous)))
+    };
+    Outcome { verdict, remaining, reset: Duration::from_micros(reset) }
+}
+
+/// How long a cost that can pass and does not pass now has to wait, when `left` of the window is left.
+fn wait(limit: &Limit, cost: u64, left: u64, current: u32, previous: u32) -> u64 {
+    let period = limit.period();
+    // how much of a window with `count` may still reach into the last period when there is room for so many: at most
+    // all of it, for this is asked where `count` is more than `room`
+    let may_reach = |room: u64, count: u32| {
+        (u128::from(room) * u128::from(period) / u128::from(count.max(1))).min(u128::from(period)) as u64
+    };
+    let room = limit.capacity() - cost;
+    match room.checked_sub(u64::from(current)) {
+        Some(room) => left.saturating_sub(may_reach(room, previous)),
+        // not in this window: in the next one, where what is in this one weighs less and less
+        None => left + period - may_reach(room, current),
+    }
+}
+
+/// Units of `count` that still weigh when `left` of `period` is left, rounded up.
+fn weighed(count: u32, left: u64, period: u64) -> u64 {
+    // at most the count, for no more is left than there is
+    (u128::from(count) * u128::from(left)).div_ceil(u128::from(period)) as u64
+}
+
+/// When nothing that was counted weighs any more.
+pub(crate) fn expires(sliding: Sliding) -> u64 {
+    if sliding.current > 0 { sliding.end + sliding.period } else { sliding.end }
+}
