@@ -53,6 +53,7 @@ const FIXED_WINDOW: u8 = 1;
 const TOKEN_BUCKET: u8 = 2;
 const LEAKY_BUCKET: u8 = 3;
 const SLIDING_WINDOW: u8 = 4;
+const SLIDING_LOG: u8 = 5;
 
 // === impl Batch ===
 
@@ -166,13 +167,14 @@ fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
     }
     let tag = match limit.algorithm() {
         Algorithm::FixedWindow => FIXED_WINDOW,
+        Algorithm::SlidingLog => SLIDING_LOG,
         Algorithm::SlidingWindow => SLIDING_WINDOW,
         Algorithm::TokenBucket => TOKEN_BUCKET,
         Algorithm::LeakyBucket => LEAKY_BUCKET,
     };
     out.push(tag);
     match limit.algorithm() {
-        Algorithm::FixedWindow | Algorithm::SlidingWindow => {
+        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
             out.extend_from_slice(&(limit.period() as f64).to_le_bytes());
         }
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
@@ -189,7 +191,9 @@ fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
     let cost = check.cost.min(limit.capacity() + 1);
     let taken = match limit.algorithm() {
         _ if limit.requests() == 0 => Exact::default(),
-        Algorithm::FixedWindow | Algorithm::SlidingWindow => Exact { whole: cost, numerator: 0 },
+        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
+            Exact { whole: cost, numerator: 0 }
+        }
         Algorithm::TokenBucket | Algorithm::LeakyBucket => Exact::of_requests(cost, limit.requests(), limit.period()),
     };
     // KEYS counts from 1

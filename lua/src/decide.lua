@@ -27,7 +27,6 @@ local unpack_struct = struct.unpack
 local algorithms = weir.algorithms
 
 weir.read_clock(ARGV[3])
-weir.load_states()
 
 local limits, count, position = {}, 0, 1
 local packed_limits = ARGV[1]
@@ -40,6 +39,8 @@ while position <= #packed_limits do
   count = count + 1
   limits[count], position = algorithms[tag].read_limit(packed_limits, position, tag)
 end
+
+weir.load_states(algorithms[5])
 
 local packed, length = ARGV[2], #ARGV[2]
 local reply, replies = {}, 0

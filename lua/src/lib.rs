@@ -34,6 +34,7 @@ pub mod model;
 mod quota;
 mod reply;
 mod script;
+mod sliding_log;
 mod sliding_window;
 mod time;
 

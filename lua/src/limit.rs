@@ -10,6 +10,8 @@ use crate::quota::Quota;
 pub enum Algorithm {
     /// At most N in each window; windows are aligned to the Unix epoch.
     FixedWindow,
+    /// At most N in any length of P, by the instant of each.
+    SlidingLog,
     /// At most N in the last P, where what the window before had is taken as spread evenly over it.
     SlidingWindow,
     /// A burst of B at once, then one each P/N: at most B + t·N/P in any time t.
@@ -34,6 +36,9 @@ pub enum InvalidLimit {
     /// Not 1 to 10^9.
     #[error("burst must be 1 to 1000000000, not {0}")]
     Burst(u64),
+    /// More than 100,000 instants to keep.
+    #[error("SlidingLog keeps the time of each request and allows 100000 at most, not {0}; use SlidingWindow")]
+    Log(u64),
     /// B·P/N is more than ten years.
     #[error(
         "burst {burst} takes more than ten years (3650 days) to refill at this rate; \
@@ -57,6 +62,7 @@ impl Algorithm {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FixedWindow => "FixedWindow",
+            Self::SlidingLog => "SlidingLog",
             Self::SlidingWindow => "SlidingWindow",
             Self::TokenBucket => "TokenBucket",
             Self::LeakyBucket => "LeakyBucket",
@@ -69,6 +75,8 @@ impl Algorithm {
 impl Limit {
     /// The largest burst.
     pub const MAX_BURST: u64 = 1_000_000_000;
+    /// The most requests a sliding log may allow in a period.
+    pub const MAX_LOG: u64 = 100_000;
 
     /// At most N of the quota in each window of its period, aligned to the Unix epoch.
     pub fn fixed_window(quota: Quota) -> Self {
@@ -79,6 +87,17 @@ impl Limit {
     /// weighs as much as still reaches into the last period. At most 2N - 1 in any period.
     pub fn sliding_window(quota: Quota) -> Self {
         Self::window(Algorithm::SlidingWindow, quota)
+    }
+
+    /// At most N of the quota (0 to 100,000) in any length of its period: keeps the instant of each unit, 8 bytes.
+    ///
+    /// # Errors
+    /// When N is larger. [`sliding_window`](Self::sliding_window) takes it.
+    pub fn sliding_log(quota: Quota) -> Result<Self, InvalidLimit> {
+        if quota.requests() > Self::MAX_LOG {
+            return Err(InvalidLimit::Log(quota.requests()));
+        }
+        Ok(Self::window(Algorithm::SlidingLog, quota))
     }
 
     fn window(algorithm: Algorithm, quota: Quota) -> Self {

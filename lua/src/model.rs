@@ -8,6 +8,7 @@ use crate::decision::{Decision, Outcome, Verdict};
 use crate::exact::Exact;
 use crate::fixed_window::{self, Window};
 use crate::limit::{Algorithm, Limit};
+use crate::sliding_log::{self, Log, Sight};
 use crate::sliding_window::{self, Sliding};
 use crate::time::Timestamp;
 
@@ -16,6 +17,8 @@ use crate::time::Timestamp;
 pub enum State {
     /// Of a fixed window.
     FixedWindow(Window),
+    /// Of a sliding log.
+    SlidingLog(Log),
     /// Of a sliding window.
     SlidingWindow(Sliding),
     /// Of a token bucket.
@@ -116,6 +119,7 @@ enum View {
     /// N = 0 has no rate: nothing is read, nothing written.
     Never,
     FixedWindow(Window),
+    SlidingLog(Sight),
     SlidingWindow(Sliding),
     TokenBucket(Bucket),
     LeakyBucket(Bucket),
@@ -130,6 +134,8 @@ pub(crate) struct Seen {
     pub(crate) part: u32,
     /// Of a sliding window only.
     pub(crate) previous: u32,
+    /// Of a sliding log only: µs from now.
+    pub(crate) wait: u64,
 }
 
 // === impl Trial ===
@@ -145,6 +151,15 @@ impl Trial {
                 let (window, repair) = fixed_window::view(held, limit, now);
                 let charged = fixed_window::charge(window, limit, cost).map(View::FixedWindow);
                 (View::FixedWindow(window), repair, charged)
+            }
+            (Algorithm::SlidingLog, held) => {
+                let held = if let Some(State::SlidingLog(log)) = held { Some(log) } else { None };
+                let (sight, repair) = sliding_log::view(held, limit, now);
+                let (sight, charged) = match sliding_log::charge(held, sight, limit, cost, now) {
+                    Ok(charged) => (sight, Some(View::SlidingLog(charged))),
+                    Err(refused) => (refused, None),
+                };
+                (View::SlidingLog(sight), repair, charged)
             }
             (Algorithm::SlidingWindow, held) => {
                 let held = if let Some(State::SlidingWindow(sliding)) = held { Some(*sliding) } else { None };
@@ -179,9 +194,13 @@ impl View {
             Self::FixedWindow(window) => {
                 Seen { ahead: window.end.saturating_sub(now), part: window.count, ..Seen::default() }
             }
-            Self::SlidingWindow(sliding) => {
-                Seen { ahead: sliding.end.saturating_sub(now), part: sliding.current, previous: sliding.previous }
-            }
+            Self::SlidingLog(sight) => Seen { ahead: sight.ahead, part: sight.live, previous: 0, wait: sight.wait },
+            Self::SlidingWindow(sliding) => Seen {
+                ahead: sliding.end.saturating_sub(now),
+                part: sliding.current,
+                previous: sliding.previous,
+                wait: 0,
+            },
             Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => {
                 let ahead = bucket.arrival.whole.saturating_sub(now);
                 Seen { ahead, part: bucket.arrival.numerator, ..Seen::default() }
@@ -193,6 +212,11 @@ impl View {
         *state = Some(match self {
             Self::Never => return,
             Self::FixedWindow(window) => State::FixedWindow(window),
+            Self::SlidingLog(sight) => {
+                let mut log = if let Some(State::SlidingLog(log)) = state.take() { log } else { Log::default() };
+                log.become_as(sight);
+                State::SlidingLog(log)
+            }
             Self::SlidingWindow(sliding) => State::SlidingWindow(sliding),
             Self::TokenBucket(bucket) => State::TokenBucket(bucket),
             Self::LeakyBucket(bucket) => State::LeakyBucket(bucket),
@@ -207,6 +231,7 @@ pub(crate) fn derive(limit: &Limit, cost: u64, admitted: bool, seen: Seen) -> Ou
     }
     match limit.algorithm() {
         Algorithm::FixedWindow => fixed_window::outcome(limit, cost, admitted, seen.ahead, seen.part),
+        Algorithm::SlidingLog => sliding_log::outcome(limit, cost, admitted, seen.ahead, seen.part, seen.wait),
         Algorithm::SlidingWindow => {
             sliding_window::outcome(limit, cost, admitted, seen.ahead, seen.part, seen.previous)
         }
@@ -223,6 +248,7 @@ impl State {
     pub fn expires(&self, limit: &Limit) -> Timestamp {
         Timestamp::derived(match self {
             Self::FixedWindow(window) => fixed_window::expires(*window, limit),
+            Self::SlidingLog(log) => sliding_log::expires(log, limit),
             Self::SlidingWindow(sliding) => sliding_window::expires(*sliding),
             Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => bucket::expires(*bucket),
         })

@@ -62,6 +62,7 @@ fn width(limit: &Limit) -> usize {
         _ if limit.requests() == 0 => 13,
         Algorithm::FixedWindow | Algorithm::TokenBucket | Algorithm::LeakyBucket => 13,
         Algorithm::SlidingWindow => 17,
+        Algorithm::SlidingLog => 21,
     }
 }
 
@@ -74,8 +75,11 @@ fn seen(record: &[u8], admitted: bool, limit: &Limit) -> Option<Seen> {
     let (ahead, rest) = whole(rest)?;
     let (part, rest) = count(rest)?;
     let mut seen = Seen { ahead, part, ..Seen::default() };
-    if limit.algorithm() == Algorithm::SlidingWindow && limit.requests() > 0 {
-        (seen.previous, _) = count(rest)?;
+    match limit.algorithm() {
+        _ if limit.requests() == 0 => {}
+        Algorithm::SlidingWindow => (seen.previous, _) = count(rest)?,
+        Algorithm::SlidingLog => (seen.wait, _) = whole(rest)?,
+        Algorithm::FixedWindow | Algorithm::TokenBucket | Algorithm::LeakyBucket => {}
     }
     Some(seen)
 }

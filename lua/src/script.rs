@@ -14,6 +14,7 @@ pub fn decide_script() -> &'static str {
                 (&[1], include_str!("fixed_window.lua")),
                 (&[2, 3], include_str!("bucket.lua")),
                 (&[4], include_str!("sliding_window.lua")),
+                (&[5], include_str!("sliding_log.lua")),
             ],
             include_str!("decide.lua"),
         )
@@ -25,7 +26,7 @@ pub fn decide_script() -> &'static str {
 /// each with its tags, run only in a call that has such a limit: making their functions costs as much as a decision.
 /// Comments and indentation stay behind; Redis keeps every script it was ever given.
 fn assemble(first: &[&str], algorithms: &[(&[u8], &str)], last: &str) -> String {
-    let mut script = String::from("local weir = { algorithms = {}, define = {} }\n");
+    let mut script = String::from("local weir = { algorithms = {}, define = {}, writers = {} }\n");
     for file in first {
         script.push_str("do\n");
         push_code(&mut script, file);

@@ -8,11 +8,13 @@
 --                           x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N
 --           4 SlidingWindow x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs),
 --                           w = units counted in the window before
+--         The layout of tag 5 is told in sliding_log.lua, which writes it itself.
 --         Whatever else is found under a key (another type, length, tag, or numbers that can't be) counts as
 --         nothing and is written over by the next charge.
--- Uses weir.now and weir.ttl_floor.
+-- Uses weir.now, weir.ttl_floor and weir.writers: by tag, what writes a state of another layout.
 
-local call, pack, unpack_struct, floor = redis.call, struct.pack, struct.unpack, math.floor
+local call, pcall_redis = redis.call, redis.pcall
+local pack, unpack_struct, floor = struct.pack, struct.unpack, math.floor
 
 -- by place in KEYS; tags[k] is nil before a state was found in the value or put in its place
 local values
@@ -20,12 +22,33 @@ local tags, xs, ys, zs, ws, untils = {}, {}, {}, {}, {}, {}
 -- places in KEYS of what must be written, in the order first changed
 local changed, order, changes = {}, {}, 0
 
+local writers = weir.writers
+
 -- bytes of a value, by tag
 local LENGTHS = { 19, 19, 19, 23 }
 local BEYOND = 2 ^ 53
+-- bytes that are read of a value that may be long: all of a short one, and more
+local BEGINNING = 64
 
-function weir.load_states()
-  values = call('MGET', unpack(KEYS))
+-- `by_parts`: some of the values may be long (sliding_log.lua), so each is looked at when it is asked for
+function weir.load_states(by_parts)
+  values = by_parts and {} or call('MGET', unpack(KEYS))
+end
+
+-- what is under key k: nil or false when nothing is, or something that is not a string. Of a long value the beginning
+function weir.value(k)
+  local value = values[k]
+  if value == nil then
+    value = pcall_redis('GETRANGE', KEYS[k], 0, BEGINNING - 1)
+    if type(value) ~= 'string' then value = false end
+    values[k] = value
+  end
+  return value
+end
+
+-- the algorithm that key k holds a state of, if that was found out or put there in this call
+function weir.tag_of(k)
+  return tags[k]
 end
 
 -- x, y, z, w under key k when it holds a state of algorithm `tag`, else nothing
@@ -33,6 +56,7 @@ function weir.held(k, tag)
   local found = tags[k]
   if found == nil then
     local value = values[k]
+    if value == nil then value = weir.value(k) end
     found = false
     if value and #value == LENGTHS[tag] then
       local t, x, y, z, after = unpack_struct('<BdI4I6', value)
@@ -68,10 +92,15 @@ function weir.write_states()
     local k = order[i]
     local ttl = floor((untils[k] - now) / 1000) + 1
     if ttl < ttl_floor then ttl = ttl_floor end
-    local value = pack('<BdI4I6', tags[k], xs[k], ys[k], zs[k])
-    if ws[k] then
-      value = value .. pack('<I4', ws[k])
+    local tag = tags[k]
+    if writers[tag] then
+      writers[tag](k, ttl)
+    else
+      local value = pack('<BdI4I6', tag, xs[k], ys[k], zs[k])
+      if ws[k] then
+        value = value .. pack('<I4', ws[k])
+      end
+      call('PSETEX', KEYS[k], ttl, value)
     end
-    call('PSETEX', KEYS[k], ttl, value)
   end
 end

@@ -95,6 +95,7 @@ fn what_frees_nothing_meanwhile_admits_exactly_its_capacity() {
     for limit in [
         Limit::token_bucket(slow, 50).expect("in range"),
         Limit::leaky_bucket(slow, 50).expect("in range"),
+        Limit::sliding_log(quota(50, Quota::MAX_PERIOD)).expect("in range"),
         // its windows begin with the first request
         Limit::sliding_window(quota(50, Quota::MAX_PERIOD)),
     ] {

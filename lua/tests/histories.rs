@@ -33,6 +33,15 @@ pub(crate) fn fixed_windows() -> impl Strategy<Value = Limit> {
     quotas().prop_map(Limit::fixed_window)
 }
 
+pub(crate) fn sliding_logs() -> impl Strategy<Value = Limit> {
+    let requests =
+        prop_oneof![1 => Just(0), 12 => 1..10_u64, 1 => Just(Limit::MAX_LOG), 4 => magnitudes(1, Limit::MAX_LOG)];
+    (requests, periods()).prop_map(|(n, p)| {
+        let quota = Quota::new(n, Duration::from_micros(p)).expect("in range");
+        Limit::sliding_log(quota).expect("in range")
+    })
+}
+
 pub(crate) fn sliding_windows() -> impl Strategy<Value = Limit> {
     quotas().prop_map(Limit::sliding_window)
 }
@@ -61,7 +70,7 @@ pub(crate) fn buckets() -> impl Strategy<Value = Limit> {
 
 /// Any limit there is.
 pub(crate) fn limits() -> impl Strategy<Value = Limit> {
-    prop_oneof![fixed_windows(), sliding_windows(), token_buckets(), leaky_buckets()]
+    prop_oneof![fixed_windows(), sliding_logs(), sliding_windows(), token_buckets(), leaky_buckets()]
 }
 
 /// Each algorithm with a capacity of `requests`.
@@ -69,6 +78,7 @@ pub(crate) fn variants(requests: u64, period: Duration) -> Vec<Limit> {
     let quota = Quota::new(requests, period).expect("in range");
     vec![
         Limit::fixed_window(quota),
+        Limit::sliding_log(quota).expect("in range"),
         Limit::sliding_window(quota),
         Limit::token_bucket(quota, requests).expect("in range"),
         Limit::leaky_bucket(quota, requests).expect("in range"),
@@ -79,6 +89,7 @@ pub(crate) fn variants(requests: u64, period: Duration) -> Vec<Limit> {
 pub(crate) fn edits() -> impl Strategy<Value = Vec<Limit>> {
     prop_oneof![
         prop::collection::vec(fixed_windows(), 3),
+        prop::collection::vec(sliding_logs(), 3),
         prop::collection::vec(sliding_windows(), 3),
         prop::collection::vec(token_buckets(), 3),
         prop::collection::vec(leaky_buckets(), 3),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use weir_limiter::{Decision, Limit, Quota, State, Timestamp, Verdict, decide, decide_shared};
 
 use crate::histories::{
-    Cost, Gap, START, buckets, costs, edits, fixed_windows, gaps, limits, sliding_windows, token_buckets,
+    Cost, Gap, START, buckets, costs, edits, fixed_windows, gaps, limits, sliding_logs, sliding_windows, token_buckets,
 };
 
 /// A request under one of several limits on one key, so that a change of the limit is an edit.
@@ -110,6 +110,45 @@ proptest! {
             Ok(())
         })?;
         prop_assert!(taken.values().all(|taken| *taken <= limit.capacity()));
+    }
+
+    #[test]
+    fn a_sliding_log_decides_as_a_list_of_all_that_was_admitted_whatever_the_quota_becomes(
+        limit in sliding_logs(), others in prop::collection::vec(1..=Limit::MAX_LOG, 2), steps in steps(false, 3),
+    ) {
+        let period = limit.quota().period();
+        let with = |n: &u64| Limit::sliding_log(Quota::new(*n, period).expect("in range")).expect("in range");
+        let limits = [limit, with(&others[0]), with(&(others[1] % 10))];
+        let (mut list, p) = (Vec::<(u64, u64)>::new(), period.as_micros() as u64);
+        run(&limits, &steps, |now, limit, cost, _, decision, _| {
+            let live = |from: u64| list.iter().filter(|(at, _)| *at + p > from).map(|(_, cost)| cost).sum::<u64>();
+            let (n, fits) = (limit.capacity(), |at: u64| live(at).saturating_add(cost) <= limit.capacity());
+            prop_assert_eq!(decision.admitted, n > 0 && (cost == 0 || fits(now)));
+            if let Verdict::Wait(wait) = decision.outcomes[0].verdict {
+                let then = now + wait.as_micros() as u64;
+                prop_assert!(fits(then) && !fits(then - 1));
+            }
+            if decision.admitted {
+                list.push((now, cost));
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn a_sliding_log_admits_at_most_its_quota_in_any_length_of_its_period(limit in sliding_logs(), steps in steps(false, 1)) {
+        let mut admitted: Vec<(u64, u64)> = Vec::new();
+        run(&[limit], &steps, |now, _, cost, _, decision, _| {
+            if decision.admitted {
+                admitted.push((now, cost));
+            }
+            Ok(())
+        })?;
+        let p = limit.quota().period().as_micros() as u64;
+        for (i, (from, _)) in admitted.iter().enumerate() {
+            let taken: u64 = admitted[i..].iter().filter(|(at, _)| at - from < p).map(|(_, cost)| cost).sum();
+            prop_assert!(taken <= limit.capacity(), "{taken}");
+        }
     }
 
     #[test]
@@ -279,6 +318,14 @@ fn a_sliding_window_can_admit_two_less_than_twice_its_quota_in_a_period() {
     for (at, cost) in [(0, 1), (8_999, 2), (15_000, 2)] {
         assert!(decide(Timestamp::from_micros(at), &[(limit, cost)], &mut state).admitted, "{at}");
     }
+}
+
+#[test]
+fn a_log_of_more_than_100000_is_refused_and_told_of_the_sliding_window() {
+    let quota = |n| Quota::new(n, std::time::Duration::from_secs(1)).expect("in range");
+    assert!(Limit::sliding_log(quota(Limit::MAX_LOG)).is_ok());
+    let error = Limit::sliding_log(quota(Limit::MAX_LOG + 1)).expect_err("too long").to_string();
+    assert!(error.contains("SlidingWindow") && error.contains("100001"), "{error}");
 }
 
 #[test]

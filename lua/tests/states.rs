@@ -48,6 +48,31 @@ fn value(tag: u8, x: f64, y: u32, z: u64) -> Vec<u8> {
     [&[tag], &x.to_le_bytes()[..], &y.to_le_bytes(), &z.to_le_bytes()[..6]].concat()
 }
 
+/// The header of a log, as the head of `sliding_log.lua` tells it, and no slots.
+fn log(s: f64, tail: f64, newest: f64, oldest: f64, most: u32, slots: u32) -> Vec<u8> {
+    let mut value = vec![5];
+    [s, tail, newest, oldest].iter().for_each(|number| value.extend(number.to_le_bytes()));
+    [most, slots].iter().for_each(|number| value.extend(number.to_le_bytes()));
+    value
+}
+
+#[test]
+fn a_log_whose_slots_were_cut_off_counts_them_as_new_and_harms_nobody() {
+    let server = RedisServer::start();
+    let mut client = server.connect();
+    let limit = Limit::sliding_log(Quota::new(3, Duration::from_secs(60)).expect("in range")).expect("in range");
+    let (seconds, _): (u64, u64) = redis::cmd("TIME").query(&mut client.connection).expect("TIME");
+    let now = (seconds * 1_000_000) as f64;
+    for slots in [vec![], vec![255; 24], vec![7; 17]] {
+        set(&mut client, "k", &[log(3.0, 0.0, now, now, 3, 3), slots].concat());
+        let decision = client.decide(&batch("k", limit, 2)).remove(0);
+        assert!(matches!(decision.outcomes[0].verdict, Verdict::Wait(_)), "{decision:?}");
+        set(&mut client, "k", &log(2.0, 0.0, now, 0.0, 3, 3));
+        let decision = client.decide(&batch("k", limit, 1)).remove(0);
+        assert!(decision.admitted && pttl(&mut client, "k") > 0, "{decision:?}");
+    }
+}
+
 #[test]
 fn a_state_lives_as_long_as_it_matters_and_at_most_a_second_more() {
     let server = RedisServer::start();
@@ -97,6 +122,13 @@ fn a_strange_value_counts_as_nothing_and_a_charge_puts_a_state_in_its_place() {
         value(4, now, 3, 60_000_000),
         [value(4, now + 0.5, 3, 60_000_000), vec![0; 4]].concat(),
         [value(4, now, 3, 0), vec![255; 4]].concat(),
+        log(0.0, 0.0, now, now, 0, 0),
+        log(2.0, 3.0, now, now, 3, 3),
+        log(4.0, 0.0, now, now, 3, 3),
+        log(3.0, 0.0, now, now, 4, 2),
+        log(1.0, 0.0, f64::NAN, now, 3, 3),
+        log(1.0, 0.0, now, now + 1.0, 3, 3),
+        log(1.0, 0.0, now, now, 200_000, 200_000),
         value(9, now, 0, 3),
         value(1, now, 3, 60_000_000)[..18].to_vec(),
     ];
@@ -157,6 +189,10 @@ fn a_far_future_state_is_cut_to_what_the_limit_allows_even_by_a_refusal() {
         (window(3, 60), value(1, far, 3, 60_000_000)),
         (bucket(1, 60, 3), value(2, far, 0, 1)),
         (leaky(1, 60, 3), value(3, far, 0, 1)),
+        (
+            Limit::sliding_log(sliding(3, 60).quota()).expect("in range"),
+            [log(3.0, 0.0, far, far, 3, 3), far.to_le_bytes().repeat(3)].concat(),
+        ),
         (sliding(3, 60), [value(4, far, 3, 60_000_000), vec![3, 0, 0, 0]].concat()),
     ];
     for (limit, held) in held {

@@ -13,8 +13,9 @@ use weir_limiter::{Batch, Check, Limit, Outcome, Quota, State, Timestamp, Verdic
 
 use crate::server::RedisServer;
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("fixed_window", include_str!("vectors/fixed_window.yaml")),
+    ("sliding_log", include_str!("vectors/sliding_log.yaml")),
     ("sliding_window", include_str!("vectors/sliding_window.yaml")),
     ("token_bucket", include_str!("vectors/token_bucket.yaml")),
     ("leaky_bucket", include_str!("vectors/leaky_bucket.yaml")),
@@ -53,6 +54,7 @@ fn limit(name: &str, text: &str) -> (String, Limit) {
     let quota = |n: &str, p: &str| Quota::new(number(n), Duration::from_micros(number(p))).expect(text);
     let (limit, rest) = match words.as_slice() {
         ["FixedWindow", n, "per", p, rest @ ..] => (Limit::fixed_window(quota(n, p)), rest),
+        ["SlidingLog", n, "per", p, rest @ ..] => (Limit::sliding_log(quota(n, p)).expect(text), rest),
         ["SlidingWindow", n, "per", p, rest @ ..] => (Limit::sliding_window(quota(n, p)), rest),
         ["TokenBucket", n, "per", p, "burst", b, rest @ ..] => {
             (Limit::token_bucket(quota(n, p), number(b)).expect(text), rest)
