@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderName;
-use weir_limiter::{Limit, Quota};
+use weir_limiter::{InvalidLimit, Limit, Quota};
 
 use super::node::Node;
 use super::request_match;
@@ -47,22 +47,29 @@ fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
 
 fn limit(node: &Node<'_>, faults: &mut Collector) -> Option<Limit> {
     let algorithm: Option<Algorithm> = node.read("algorithm");
-    if algorithm == Some(Algorithm::FixedWindow) && node.child("burst").is_some() {
+    let is_bucket = |algorithm| matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket);
+    if algorithm.is_some_and(|algorithm| !is_bucket(algorithm)) && node.child("burst").is_some() {
         faults.add(node.at("burst"), text::BURST_ALGORITHM);
     }
     let rate = node.child("rate")?;
     let period = period(&rate, faults);
     let requests = u64::try_from(rate.read::<i64>("requests")?).ok()?;
     let quota = Quota::new(requests, period?).map_err(|e| faults.add(rate.path(), e.to_string())).ok()?;
+    let bucket = |make: fn(Quota, u64) -> Result<Limit, InvalidLimit>, faults: &mut Collector| {
+        let burst = match node.child("burst") {
+            Some(burst) => u64::try_from(burst.value::<i64>()?).ok()?,
+            None => requests.max(1),
+        };
+        make(quota, burst).map_err(|e| faults.add(node.at("burst"), e.to_string())).ok()
+    };
     match algorithm? {
         Algorithm::FixedWindow => Some(Limit::fixed_window(quota)),
-        Algorithm::TokenBucket => {
-            let burst = match node.child("burst") {
-                Some(burst) => u64::try_from(burst.value::<i64>()?).ok()?,
-                None => requests.max(1),
-            };
-            Limit::token_bucket(quota, burst).map_err(|e| faults.add(node.at("burst"), e.to_string())).ok()
-        }
+        Algorithm::SlidingWindow => Some(Limit::sliding_window(quota)),
+        Algorithm::SlidingLog => Limit::sliding_log(quota)
+            .map_err(|_| faults.add(rate.at("requests"), format!("{}; is {requests}", text::LOG_REQUESTS)))
+            .ok(),
+        Algorithm::TokenBucket => bucket(Limit::token_bucket, faults),
+        Algorithm::LeakyBucket => bucket(Limit::leaky_bucket, faults),
     }
 }
 

@@ -150,7 +150,7 @@ fn each_fault_names_its_field_and_what_would_be_right() {
             "must be a whole number, is the string \"60\"; write it without quotes",
         ),
         ("/limits/0/burst", Some(json!(0)), "spec.limits[0].burst: must be 1 to 1000000000, is 0"),
-        ("/limits/1/burst", Some(json!(5)), "spec.limits[1].burst: goes with TokenBucket only"),
+        ("/limits/1/burst", Some(json!(5)), "spec.limits[1].burst: goes with TokenBucket and LeakyBucket only"),
         ("/limits/0/keys/0", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of header, clientAddress"),
         ("/limits/0/keys/0/clientAddress", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of"),
         (
@@ -243,6 +243,40 @@ fn all_faults_are_said_at_once() {
     ] {
         assert_eq!(paths.iter().filter(|p| *p == path).count(), 1, "{path} in {paths:#?}");
     }
+}
+
+/// What compile makes of a limit of 7 a second by this algorithm, with these fields more.
+fn by(algorithm: &str, more: Value) -> Result<weir_limiter::Limit, Vec<String>> {
+    let mut limit = json!({"name": "a", "algorithm": algorithm, "rate": {"requests": 7, "period": "1s"}});
+    limit.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    match compile(&entry(json!({"limits": [limit]}))) {
+        Ok(policy) => Ok(policy.limits[0].limit),
+        Err(faults) => Err(faults.iter().map(Fault::to_string).collect()),
+    }
+}
+
+#[test]
+fn every_algorithm_is_the_one_of_its_name_and_only_buckets_have_a_burst() {
+    for name in ["FixedWindow", "SlidingWindow", "SlidingLog", "TokenBucket", "LeakyBucket"] {
+        let limit = by(name, json!({})).unwrap();
+        assert_eq!((limit.algorithm().name(), limit.capacity()), (name, 7));
+        let with_burst = by(name, json!({"burst": 3}));
+        if name.ends_with("Bucket") {
+            assert_eq!(with_burst.unwrap().capacity(), 3, "{name}");
+        } else {
+            let faults = with_burst.unwrap_err();
+            assert!(faults.len() == 1 && faults[0].starts_with("spec.limits[0].burst: goes with "), "{faults:?}");
+        }
+    }
+}
+
+#[test]
+fn a_log_of_more_than_100000_is_told_of_the_sliding_window() {
+    let rate = |requests: u32| json!({"rate": {"requests": requests, "period": "1h"}});
+    assert!(by("SlidingLog", rate(100_000)).is_ok() && by("SlidingWindow", rate(100_001)).is_ok());
+    let faults = by("SlidingLog", rate(100_001)).unwrap_err();
+    assert!(faults.len() == 1 && faults[0].starts_with("spec.limits[0].rate.requests: SlidingLog "), "{faults:?}");
+    assert!(faults[0].contains("SlidingWindow; is 100001"), "{faults:?}");
 }
 
 #[test]

@@ -35,14 +35,17 @@ pub struct LimitSpec {
     pub on_missing_key: OnMissingKey,
 
     /// How the rate is held. FixedWindow counts in windows of one period, aligned to the clock (UTC): at most `requests` in
-    /// each. TokenBucket allows `burst` requests at once and refills at the rate, evenly.
+    /// each. SlidingWindow counts the last period, of which it takes the part before its present window as evenly used.
+    /// SlidingLog keeps the time of each request: never more than `requests` (at most 100000) in any length of one period.
+    /// TokenBucket allows `burst` requests at once and refills at the rate, evenly. LeakyBucket decides the same, told as a
+    /// bucket that holds `burst` requests, runs out at the rate and refuses what would overflow.
     pub algorithm: Algorithm,
 
     /// How many requests in how much time. Example: `{requests: 60, period: 1m}`.
     pub rate: Rate,
 
-    /// TokenBucket only: how many requests the full bucket holds, 1 to 1000000000. Left out: as many as `rate.requests`.
-    /// The bucket must fill within 10 years.
+    /// TokenBucket and LeakyBucket only: how many requests the bucket holds, 1 to 1000000000. Left out: as many as
+    /// `rate.requests`. The bucket must fill, or run out, within 10 years.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub burst: Option<i64>,
@@ -67,8 +70,14 @@ pub struct Rate {
 pub enum Algorithm {
     /// Windows of one period, aligned to the clock.
     FixedWindow,
+    /// The last period, from two counts.
+    SlidingWindow,
+    /// The last period, from the time of each request.
+    SlidingLog,
     /// A bucket that refills evenly.
     TokenBucket,
+    /// A bucket that runs out evenly.
+    LeakyBucket,
 }
 
 /// What happens to a request that lacks a key.

@@ -12,7 +12,9 @@ pub(crate) mod text {
     pub(crate) const LIMIT_NAME: &str =
         "must be 1 to 63 lower-case letters, digits or '-', starting and ending with a letter or digit, such as per-ip";
     pub(crate) const BURST_ALGORITHM: &str =
-        "goes with TokenBucket only: leave burst out, or write algorithm: TokenBucket";
+        "goes with TokenBucket and LeakyBucket only: leave burst out, or write algorithm: TokenBucket";
+    pub(crate) const LOG_REQUESTS: &str =
+        "SlidingLog keeps the time of each request and allows 100000 at most; for more write algorithm: SlidingWindow";
     pub(crate) const ONE_KEY_SOURCE: &str =
         "must have exactly one of header, clientAddress; to key by the peer's address write clientAddress: {}";
     pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, such as prefix: /api";
@@ -50,13 +52,20 @@ pub(super) fn limit_name() -> Value {
     form(LIMIT_NAME, text::LIMIT_NAME)
 }
 
-/// Only a bucket has a burst.
+/// Only a bucket has a burst; a log is not endless.
 pub(super) fn limit() -> Value {
-    json!([{
-        "rule": "self.algorithm == 'TokenBucket' || !has(self.burst)",
-        "message": text::BURST_ALGORITHM,
-        "fieldPath": ".burst",
-    }])
+    json!([
+        {
+            "rule": "self.algorithm in ['TokenBucket', 'LeakyBucket'] || !has(self.burst)",
+            "message": text::BURST_ALGORITHM,
+            "fieldPath": ".burst",
+        },
+        {
+            "rule": "self.algorithm != 'SlidingLog' || self.rate.requests <= 100000",
+            "message": text::LOG_REQUESTS,
+            "fieldPath": ".rate.requests",
+        },
+    ])
 }
 
 /// A key has one source.

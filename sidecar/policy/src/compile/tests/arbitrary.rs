@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words that mean something in a spec, and some that don't.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 27] = [
     "limits",
     "name",
     "match",
@@ -19,6 +19,9 @@ const WORDS: [&str; 24] = [
     "algorithm",
     "TokenBucket",
     "FixedWindow",
+    "SlidingWindow",
+    "SlidingLog",
+    "LeakyBucket",
     "selector",
     "matchLabels",
     "matchExpressions",
