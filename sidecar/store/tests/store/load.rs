@@ -3,7 +3,7 @@
 use weir_store::StateKey;
 
 use crate::server::Server;
-use crate::subject::{bucket, check, patient, shop, until, until_decided, window};
+use crate::subject::{bucket, check, patient, shop, until, until_decided, variants, window};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_on_several_stores_admit_exactly_the_limit() {
@@ -70,11 +70,16 @@ async fn more_keys_at_once_than_a_call_takes_are_all_decided() {
 async fn a_user_with_the_namespace_s_rights_only_is_enough() {
     let server = Server::start();
     let rules = "on >secret resetkeys ~weir:{shop}:* -@all +auth +ping +evalsha +script|load +time +mget +psetex \
-                 +set";
+                 +set +getrange +setrange +pexpire";
     let words: Vec<&str> = ["ACL", "SETUSER", "shop"].into_iter().chain(rules.split_whitespace()).collect();
     let _: () = server.ask(&words);
     let store = patient(&format!("redis://shop:secret@127.0.0.1:{}", server.port()));
     assert!(store.decide(&[check("a", window(1)), check("b", bucket(1))]).await.unwrap().admitted);
+    for limit in variants(2) {
+        for _ in 0..4 {
+            store.decide(&[check(limit.algorithm().name(), limit)]).await.unwrap();
+        }
+    }
     store.report(&shop(), &weir_store::Heartbeat::new("pod", "id", "connected")).await.unwrap();
     assert_eq!(store.heartbeats(&shop(), &["pod"]).await.unwrap().len(), 1);
     let other = weir_store::Namespace::new("other").unwrap();

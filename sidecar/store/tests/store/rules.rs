@@ -4,7 +4,7 @@ use weir_limiter::{Check, Verdict};
 use weir_store::Store;
 
 use crate::server::Server;
-use crate::subject::{bucket, check, patient, window};
+use crate::subject::{bucket, check, patient, variants, window};
 
 macro_rules! for_every_store {
     ($($rule:ident),* $(,)?) => {
@@ -27,8 +27,7 @@ macro_rules! for_every_store {
 }
 
 for_every_store!(
-    a_window_admits_its_quota_and_counts_down,
-    a_bucket_admits_its_burst_and_counts_down,
+    every_algorithm_admits_its_capacity_and_counts_down,
     of_several_limits_all_are_charged_or_none,
     a_cost_above_the_capacity_can_never_pass,
     no_checks_are_admitted,
@@ -43,20 +42,15 @@ async fn remaining(store: &Store, checks: &[Check<weir_store::StateKey>]) -> Opt
     decision.admitted.then(|| decision.outcomes.iter().map(|outcome| outcome.remaining).collect())
 }
 
-async fn a_window_admits_its_quota_and_counts_down(store: Store, other: Store) {
-    for left in [4, 3, 2, 1, 0] {
-        assert_eq!(remaining(&store, &[check("a", window(5))]).await, Some(vec![left]));
+async fn every_algorithm_admits_its_capacity_and_counts_down(store: Store, other: Store) {
+    for limit in variants(5) {
+        let check = check(limit.algorithm().name(), limit);
+        for left in [4, 3, 2, 1, 0] {
+            assert_eq!(remaining(&store, std::slice::from_ref(&check)).await, Some(vec![left]));
+        }
+        let refused = other.decide(std::slice::from_ref(&check)).await.unwrap();
+        assert!(!refused.admitted && matches!(refused.outcomes[0].verdict, Verdict::Wait(_)), "{refused:?}");
     }
-    let refused = other.decide(&[check("a", window(5))]).await.unwrap();
-    assert!(!refused.admitted && matches!(refused.outcomes[0].verdict, Verdict::Wait(_)), "{refused:?}");
-}
-
-async fn a_bucket_admits_its_burst_and_counts_down(store: Store, other: Store) {
-    for left in [2, 1, 0] {
-        assert_eq!(remaining(&store, &[check("a", bucket(3))]).await, Some(vec![left]));
-    }
-    let refused = other.decide(&[check("a", bucket(3))]).await.unwrap();
-    assert!(!refused.admitted && matches!(refused.outcomes[0].verdict, Verdict::Wait(_)), "{refused:?}");
 }
 
 async fn of_several_limits_all_are_charged_or_none(store: Store, other: Store) {
@@ -95,18 +89,20 @@ async fn parallel_callers_are_admitted_exactly_to_the_limit(store: Store, other:
     for caller in 0..64 {
         let store = if caller % 2 == 0 { store.clone() } else { other.clone() };
         callers.spawn(async move {
-            let mut admitted = (0, 0);
-            for _ in 0..20 {
-                let window = store.decide(&[check("window", window(300))]).await.unwrap();
-                let bucket = store.decide(&[check("bucket", bucket(200))]).await.unwrap();
-                admitted = (admitted.0 + u32::from(window.admitted), admitted.1 + u32::from(bucket.admitted));
+            let mut admitted = [0; 5];
+            for _ in 0..5 {
+                for (admitted, limit) in admitted.iter_mut().zip(variants(200)) {
+                    let decision = store.decide(&[check(limit.algorithm().name(), limit)]).await.unwrap();
+                    *admitted += u32::from(decision.admitted);
+                }
             }
             admitted
         });
     }
     let all = callers.join_all().await;
-    assert_eq!(all.iter().map(|admitted| admitted.0).sum::<u32>(), 300);
-    assert_eq!(all.iter().map(|admitted| admitted.1).sum::<u32>(), 200);
+    for (i, limit) in variants(200).iter().enumerate() {
+        assert_eq!(all.iter().map(|admitted| admitted[i]).sum::<u32>(), 200, "{}", limit.algorithm().name());
+    }
 }
 
 async fn parallel_callers_over_crossing_sets_of_limits_are_admitted_exactly(store: Store, other: Store) {

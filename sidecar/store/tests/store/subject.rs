@@ -29,6 +29,13 @@ pub(crate) fn bucket(burst: u64) -> Limit {
     Limit::token_bucket(Quota::new(100, STILL).unwrap(), burst).unwrap()
 }
 
+/// Every algorithm with this capacity.
+pub(crate) fn variants(capacity: u64) -> [Limit; 5] {
+    let quota = Quota::new(capacity, STILL).unwrap();
+    let leaky = Limit::leaky_bucket(Quota::new(100, STILL).unwrap(), capacity).unwrap();
+    [window(capacity), Limit::sliding_window(quota), Limit::sliding_log(quota).unwrap(), bucket(capacity), leaky]
+}
+
 pub(crate) fn check(identity: &str, limit: Limit) -> Check<StateKey> {
     Check { key: key(identity), limit, cost: 1 }
 }
