@@ -40,6 +40,7 @@ fn limits() -> Vec<Limit> {
     vec![
         Limit::fixed_window(quota),
         Limit::sliding_window(quota),
+        Limit::sliding_log(Quota::new(1_000, Duration::from_secs(60)).expect("in range")).expect("in range"),
         Limit::token_bucket(quota, 100_000).expect("in range"),
         Limit::leaky_bucket(quota, 100_000).expect("in range"),
     ]
@@ -157,7 +158,7 @@ fn rust_figures() {
         }
         println!("{:44} {} ns", format!("model, {}", limit.algorithm().name()), told(rounds));
     }
-    let (names, limit) = (names(), limits()[1]);
+    let (names, limit) = (names(), limits()[3]);
     let (mut packing, mut reading, mut batch) = (vec![], vec![], Batch::new());
     let reply = [1_u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(64);
     for _ in 0..ROUNDS {

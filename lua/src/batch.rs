@@ -161,19 +161,22 @@ fn place(index: usize) -> u16 {
 }
 
 fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
-    if limit.requests() == 0 {
-        out.push(NEVER);
-        return;
-    }
     let tag = match limit.algorithm() {
+        _ if limit.requests() == 0 => NEVER,
         Algorithm::FixedWindow => FIXED_WINDOW,
         Algorithm::SlidingLog => SLIDING_LOG,
         Algorithm::SlidingWindow => SLIDING_WINDOW,
         Algorithm::TokenBucket => TOKEN_BUCKET,
         Algorithm::LeakyBucket => LEAKY_BUCKET,
     };
+    // first of all stands which tags there are
+    match out.first_mut() {
+        Some(tags) => *tags |= 1 << tag,
+        None => out.push(1 << tag),
+    }
     out.push(tag);
     match limit.algorithm() {
+        _ if limit.requests() == 0 => return,
         Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
             out.extend_from_slice(&(limit.period() as f64).to_le_bytes());
         }

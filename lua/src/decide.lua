@@ -1,7 +1,8 @@
 -- Decides a batch of requests, in order. A request is a group of checks: all pass and are charged, or none is.
 --
 -- KEYS     the distinct keys of all checks, 1 to 2,000, all in one slot of a cluster
--- ARGV[1]  the distinct limits, packed one after another: tag '<B', then what that algorithm's read_limit reads
+-- ARGV[1]  '<B' which tags there are, the bit 2^tag for each; then the distinct limits, packed one after another: tag
+--          '<B', then what that algorithm's read_limit reads
 -- ARGV[2]  the groups, packed one after another: '<I2' number of checks (1 or more; 0 is kept for other entries),
 --          then for each check '<I2I2dI4': place in KEYS, place of the limit (both from 1), and the cost as a whole
 --          number and a numerator in the algorithm's own unit. When a group has several checks on one key, the cost
@@ -26,46 +27,18 @@
 local unpack_struct = struct.unpack
 local algorithms = weir.algorithms
 
-weir.read_clock(ARGV[3])
-
-local limits, count, position = {}, 0, 1
+local limits, count, position = {}, 0, 2
 local packed_limits = ARGV[1]
 while position <= #packed_limits do
   local tag
   tag, position = unpack_struct('<B', packed_limits, position)
-  if not algorithms[tag] then
-    weir.define[tag]()
-  end
   count = count + 1
   limits[count], position = algorithms[tag].read_limit(packed_limits, position, tag)
 end
 
-weir.load_states(algorithms[5])
-
 local packed, length = ARGV[2], #ARGV[2]
 local reply, replies = {}, 0
 position = 1
-
--- one check alone, which nearly all requests are
-local function decide_one()
-  local k, l, whole, numerator
-  k, l, whole, numerator, position = unpack_struct('<I2I2dI4', packed, position)
-  local limit = limits[l]
-  local algorithm = limit.algorithm
-  local x, y, repair, w = algorithm.view(k, limit)
-  if whole == 0 and numerator == 0 then
-    return algorithm.answer(limit, algorithm.reads, x, y, w)
-  end
-  local passes, next_x, next_y, next_w = algorithm.charge(limit, x, y, whole, numerator, w, k)
-  if passes then
-    algorithm.keep(k, limit, next_x, next_y, next_w)
-    return algorithm.answer(limit, 1, next_x, next_y, next_w)
-  end
-  if repair then
-    algorithm.keep(k, limit, x, y, w)
-  end
-  return algorithm.answer(limit, 0, x, y, w, next_w)
-end
 
 local function decide_group(size)
   local checks, admitted = {}, 1
@@ -116,11 +89,30 @@ end
 while position <= length do
   local size
   size, position = unpack_struct('<I2', packed, position)
-  if size == 1 then
-    replies = replies + 1
-    reply[replies] = decide_one()
-  else
+  if size ~= 1 then
     decide_group(size)
+  else
+    -- one check alone, which nearly all requests are
+    local k, l, whole, numerator
+    k, l, whole, numerator, position = unpack_struct('<I2I2dI4', packed, position)
+    local limit = limits[l]
+    local algorithm = limit.algorithm
+    local x, y, repair, w = algorithm.view(k, limit)
+    replies = replies + 1
+    if whole == 0 and numerator == 0 then
+      reply[replies] = algorithm.answer(limit, algorithm.reads, x, y, w)
+    else
+      local passes, next_x, next_y, next_w = algorithm.charge(limit, x, y, whole, numerator, w, k)
+      if passes then
+        algorithm.keep(k, limit, next_x, next_y, next_w)
+        reply[replies] = algorithm.answer(limit, 1, next_x, next_y, next_w)
+      else
+        if repair then
+          algorithm.keep(k, limit, x, y, w)
+        end
+        reply[replies] = algorithm.answer(limit, 0, x, y, w, next_w)
+      end
+    end
   end
 end
 

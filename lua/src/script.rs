@@ -25,20 +25,19 @@ pub fn decide_script() -> &'static str {
 /// One script of several files: each in its own scope, what they share in the table `weir`. The files of the algorithms,
 /// each with its tags, run only in a call that has such a limit: making their functions costs as much as a decision.
 /// Comments and indentation stay behind; Redis keeps every script it was ever given.
-fn assemble(first: &[&str], algorithms: &[(&[u8], &str)], last: &str) -> String {
-    let mut script = String::from("local weir = { algorithms = {}, define = {}, writers = {} }\n");
+fn assemble(first: &[&str], algorithms: &[(&[u32], &str)], last: &str) -> String {
+    let mut script = String::from("local weir = { algorithms = {}, writers = {}, tags_used = ARGV[1]:byte() }\n");
     for file in first {
         script.push_str("do\n");
         push_code(&mut script, file);
         script.push_str("end\n");
     }
     for (tags, file) in algorithms {
-        script.push_str("do\nlocal function define()\n");
+        // is the tag's bit set?
+        let used: Vec<String> =
+            tags.iter().map(|tag| format!("weir.tags_used % {} >= {}", 1_u32 << (tag + 1), 1_u32 << tag)).collect();
+        script.push_str(&format!("if {} then\n", used.join(" or ")));
         push_code(&mut script, file);
-        script.push_str("end\n");
-        for tag in *tags {
-            script.push_str(&format!("weir.define[{tag}] = define\n"));
-        }
         script.push_str("end\n");
     }
     push_code(&mut script, last);

@@ -9,13 +9,15 @@
 --         than are used, up to M. Whole strings are set then: SETRANGE past the end would take half as much again
 -- Check   cost, in units
 -- Reply   '<BdI4d': admitted, µs until the newest live unit passes, live units, µs until what was refused has room
--- Uses weir.now (µs). In a check x = s, y = live units, w = µs until the newest passes.
+-- Uses weir.now (µs), weir.values, weir.tags. In a check x = s, y = live units, w = µs until the newest passes.
 
 local TAG = 5
 local HEADER, LENGTH = '<BddddI4I4', 41
 local MOST = 100000
 local call, pack, unpack_struct, floor, rep = redis.call, struct.pack, struct.unpack, math.floor, string.rep
-local now, tag_of, hold = weir.now, weir.tag_of, weir.hold
+local now, hold, tags, values = weir.now, weir.hold, weir.tags, weir.values
+-- bytes that are read of a value to begin with: all of a short one, and more
+local BEGINNING = 64
 
 local log = { reads = 1 }
 
@@ -25,6 +27,17 @@ local rings = {}
 
 local function whole(number, least, most)
   return number >= least and number <= most and number % 1 == 0
+end
+
+-- What is under key k: false when nothing is, or something that is not a string. Of a long value the beginning.
+function weir.value(k)
+  local value = values[k]
+  if value == nil then
+    value = redis.pcall('GETRANGE', KEYS[k], 0, BEGINNING - 1)
+    if type(value) ~= 'string' then value = false end
+    values[k] = value
+  end
+  return value
 end
 
 local function load_ring(k)
@@ -42,7 +55,7 @@ local function load_ring(k)
 end
 
 local function ring_of(k)
-  local tag = tag_of(k)
+  local tag = tags[k]
   if tag == nil and rings[k] == nil then
     rings[k] = load_ring(k)
   end
