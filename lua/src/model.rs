@@ -244,6 +244,14 @@ pub(crate) fn derive(limit: &Limit, cost: u64, admitted: bool, seen: Seen) -> Ou
 // === impl State ===
 
 impl State {
+    /// Bytes that it takes beside its own size: none but a log's room for instants.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::SlidingLog(log) => log.heap_bytes(),
+            Self::FixedWindow(_) | Self::SlidingWindow(_) | Self::TokenBucket(_) | Self::LeakyBucket(_) => 0,
+        }
+    }
+
     /// When it stops mattering under `limit`: from then on it is the same as no state.
     pub fn expires(&self, limit: &Limit) -> Timestamp {
         Timestamp::derived(match self {

@@ -108,6 +108,11 @@ impl Sight {
 // === impl Log ===
 
 impl Log {
+    /// Bytes of the room that it has for instants.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.units.capacity() * size_of::<u64>()
+    }
+
     /// Makes it what `sight` says: what has passed goes, what is too far ahead is cut, what was charged comes.
     pub(crate) fn become_as(&mut self, sight: Sight) {
         if sight.cut {

@@ -9,6 +9,7 @@ mod admin;
 mod app;
 mod client;
 mod draining;
+mod examples;
 mod flags;
 mod policies;
 mod proxy;

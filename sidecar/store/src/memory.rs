@@ -13,9 +13,12 @@ use weir_limiter::{Check, Decision, Limit, State, Timestamp, decide, decide_shar
 
 use crate::key::StateKey;
 
-/// States held at most, some 250 bytes each. Beyond it those that would end soonest are forgotten, so that a
-/// client with random keys costs bounded memory; what is forgotten starts anew.
+/// States held at most, of some 250 bytes each; a log counts as so many of them as it takes room for. Beyond it those
+/// that would end soonest are forgotten, so that a client with random keys costs bounded memory; what is forgotten
+/// starts anew.
 pub(crate) const STATES: usize = 1 << 20;
+/// Bytes of a state with its key and its place in the map.
+const STATE_BYTES: usize = 250;
 const SHARDS: usize = 64;
 /// A shard smaller than this is never swept.
 const SMALL: usize = 64;
@@ -30,7 +33,7 @@ pub struct MemoryStore {
 struct Inner {
     shards: Vec<Mutex<Shard>>,
     hasher: RandomState,
-    /// States in one shard at most.
+    /// Weight of one shard at most.
     bound: usize,
     overflowed: AtomicBool,
 }
@@ -38,6 +41,8 @@ struct Inner {
 #[derive(Debug)]
 struct Shard {
     states: HashMap<StateKey, Held>,
+    /// Of all states together.
+    weight: usize,
     /// The size at which dead states are swept out before another is added.
     sweep_at: usize,
 }
@@ -46,6 +51,8 @@ struct Shard {
 struct Held {
     state: State,
     expires: Timestamp,
+    /// In states of the usual size: 1, and more for a log.
+    weight: usize,
 }
 
 /// The keys of one request, each once, and the shards to lock for them.
@@ -64,7 +71,7 @@ impl MemoryStore {
     /// A store that holds at most about so many states (at least one for each of its 64 shards).
     #[must_use]
     pub fn with_bound(states: usize) -> Self {
-        let shard = || Mutex::new(Shard { states: HashMap::new(), sweep_at: SMALL });
+        let shard = || Mutex::new(Shard { states: HashMap::new(), weight: 0, sweep_at: SMALL });
         let inner = Inner {
             shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
             hasher: RandomState::new(),
@@ -85,7 +92,7 @@ impl MemoryStore {
             keys.shards.iter().map(|place| lock(&self.inner.shards[*place])).collect();
         let limits: Vec<(Limit, u64)> = checks.iter().map(|check| (check.limit, check.cost)).collect();
         // taken out and put back, not copied: a log may hold 100,000 instants
-        let take = |(key, guard): &(StateKey, usize)| locked[*guard].states.remove(key).map(|held| held.state);
+        let take = |(key, guard): &(StateKey, usize)| locked[*guard].take(key);
         let mut states: Vec<Option<State>> = keys.distinct.iter().map(take).collect();
         let decision = decide_shared(now, &limits, &keys.slots, &mut states);
         for (check, slot) in checks.iter().zip(&keys.slots) {
@@ -98,7 +105,7 @@ impl MemoryStore {
 
     fn decide_one(&self, now: Timestamp, check: &Check<StateKey>) -> Decision {
         let mut shard = lock(&self.inner.shards[self.inner.place(&check.key)]);
-        let mut state = [shard.states.remove(&check.key).map(|held| held.state)];
+        let mut state = [shard.take(&check.key)];
         let decision = decide(now, &[(check.limit, check.cost)], &mut state);
         let [state] = state;
         self.keep(&mut shard, check.key, state, &check.limit, now);
@@ -120,14 +127,16 @@ impl MemoryStore {
     fn keep(&self, shard: &mut Shard, key: StateKey, state: Option<State>, limit: &Limit, now: Timestamp) {
         let Some(state) = state else { return };
         let bound = self.inner.bound;
-        if shard.states.len() >= shard.sweep_at.min(bound)
-            && shard.make_room(now, bound)
+        let weight = 1 + state.heap_bytes() / STATE_BYTES;
+        if (shard.states.len() >= shard.sweep_at.min(bound) || shard.weight + weight > bound)
+            && shard.make_room(now, bound, weight)
             && !self.inner.overflowed.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(bound = bound * SHARDS, "the memory store is full: states that end soonest are forgotten");
         }
         let expires = state.expires(limit);
-        shard.states.insert(key, Held { state, expires });
+        shard.weight += weight;
+        shard.states.insert(key, Held { state, expires, weight });
     }
 }
 
@@ -172,19 +181,38 @@ impl Inner {
 // === impl Shard ===
 
 impl Shard {
+    /// What the key holds, which is then no longer held.
+    fn take(&mut self, key: &StateKey) -> Option<State> {
+        let held = self.states.remove(key)?;
+        self.weight -= held.weight;
+        Some(held.state)
+    }
+
     /// Sweeps dead states out; each sweep is paid for by as many additions as it left states. Tells whether living
-    /// ones had to go as well: an eighth of them at a time, so that this too costs little for each addition.
-    fn make_room(&mut self, now: Timestamp, bound: usize) -> bool {
+    /// ones had to go as well, for `coming` to find room: an eighth of them at a time, so that this too costs little for
+    /// each addition.
+    fn make_room(&mut self, now: Timestamp, bound: usize, coming: usize) -> bool {
         self.states.retain(|_, held| held.expires > now);
-        let full = self.states.len() >= bound;
+        self.weight = self.states.values().map(|held| held.weight).sum();
+        let full = self.weight + coming > bound;
         if full {
-            let mut ends: Vec<Timestamp> = self.states.values().map(|held| held.expires).collect();
-            let mut excess = (bound / 8).max(1) + (ends.len() - bound);
-            let (_, last, _) = ends.select_nth_unstable(excess - 1);
-            let last = *last;
+            let mut ends: Vec<(Timestamp, usize)> =
+                self.states.values().map(|held| (held.expires, held.weight)).collect();
+            ends.sort_unstable();
+            let mut excess = (bound / 8).max(1) + (self.weight + coming - bound - 1);
+            let mut freed = 0;
+            let last = ends.iter().find(|(_, weight)| {
+                freed += weight;
+                freed >= excess
+            });
+            // a log alone may weigh more than the bound: then all others go
+            let last = last.or(ends.last()).map_or(now, |(end, _)| *end);
             self.states.retain(|_, held| {
                 let goes = excess > 0 && held.expires <= last;
-                excess -= usize::from(goes);
+                if goes {
+                    excess = excess.saturating_sub(held.weight);
+                    self.weight -= held.weight;
+                }
                 !goes
             });
         }

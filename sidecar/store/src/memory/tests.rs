@@ -69,6 +69,30 @@ fn a_refused_request_and_a_read_add_no_state() {
 }
 
 #[test]
+fn logs_count_by_the_room_they_take_and_the_soonest_to_end_make_room() {
+    const UNITS: u64 = 10_000;
+    let log = Limit::sliding_log(Quota::new(UNITS, MINUTE).unwrap()).unwrap();
+    // room for about 40 such logs, of 80 KB each, where there would be room for 12,800 windows
+    let store = MemoryStore::with_bound(SHARDS * 200);
+    for key in 0..1_000 {
+        let full = Check { cost: UNITS, ..check(key, log) };
+        assert!(store.decide(at(1), &[full]).admitted);
+    }
+    assert!(store.len() <= SHARDS, "{} logs are held", store.len());
+    let weight: usize = store.inner.shards.iter().map(|shard| lock(shard).weight).sum();
+    let held: usize = store
+        .inner
+        .shards
+        .iter()
+        .flat_map(|shard| lock(shard).states.values().map(|h| h.weight).collect::<Vec<_>>())
+        .sum();
+    assert_eq!(weight, held, "what is counted is what is held");
+    // what came last is still counted
+    let newest = Check { cost: 1, ..check(999, log) };
+    assert!(!store.decide(at(2), &[newest]).admitted);
+}
+
+#[test]
 fn checks_on_one_key_in_one_request_add_up() {
     let store = MemoryStore::default();
     let twice = [check(1, window(3, MINUTE)), check(1, window(3, MINUTE))];

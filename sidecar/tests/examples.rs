@@ -1,0 +1,64 @@
+//! Every example does what its comments promise.
+use super::app::App;
+use super::client::{Connection, ask};
+use super::sidecar::Sidecar;
+use hyper::Method;
+use std::time::Instant;
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/examples");
+
+fn example(name: &str) -> String {
+    format!("{EXAMPLES}/{name}.yaml")
+}
+
+#[test]
+fn every_example_has_a_test_here_or_is_the_quickstart() {
+    let mut names: Vec<String> = std::fs::read_dir(EXAMPLES)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["login.yaml", "per-tenant.yaml", "quickstart.yaml"]);
+}
+
+#[tokio::test]
+async fn login_counts_each_way_of_writing_the_path_and_nothing_but_post() {
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("login")]);
+    let began = Instant::now();
+    let mut admitted = 0;
+    for path in ["/login", "/login/", "/%6Cogin", "/x/../login"].into_iter().cycle().take(24) {
+        match ask(Method::POST, sidecar.listen, path, &[], "").await.status {
+            200 => admitted += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    // a token comes back in 30 s
+    let back = began.elapsed().as_secs() / 30 + 1;
+    assert!((5..=5 + back).contains(&admitted), "{admitted} of 5 and {back}");
+    for _ in 0..10 {
+        assert_eq!(ask(Method::GET, sidecar.listen, "/login", &[], "").await.status, 200);
+        assert_eq!(ask(Method::POST, sidecar.listen, "/logins", &[], "").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn an_invented_tenant_does_not_get_around_the_limit_of_its_address() {
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("per-tenant")]);
+    let mut connection = Connection::to(sidecar.listen);
+    let began = Instant::now();
+    let mut admitted = 0;
+    let refused = loop {
+        let answer = connection.get("/api/things", &[("x-tenant", &format!("invented-{admitted}"))]).await.unwrap();
+        if answer.status == 429 {
+            break answer;
+        }
+        assert_eq!(answer.status, 200);
+        admitted += 1;
+        assert!(admitted < 100_000, "nothing stops it");
+    };
+    let law = 100 + began.elapsed().as_millis() as u64 * 20 / 1000 + 1;
+    assert!((100..=law).contains(&admitted), "{admitted}, the law allows {law}");
+    assert_eq!(refused.json()["violated-policies"], serde_json::json!(["per-tenant/per-address"]));
+}
