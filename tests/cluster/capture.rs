@@ -1,6 +1,8 @@
 //! Where the sidecar stands: in `redirect` nothing from outside gets past it; in `named-port` it needs no privilege.
 use crate::app::{App, Namespace};
+use crate::wait::{HOUR, enough_is_left};
 use crate::world::turn;
+use std::time::Duration;
 
 const ONE_AN_HOUR: &str = "\
 apiVersion: weir.dev/v1alpha1
@@ -25,6 +27,7 @@ fn redirect_lets_nothing_from_outside_past_the_sidecar() {
         containers.iter().filter_map(|c| c["name"].as_str().map(str::to_owned)).collect()
     };
     assert_eq!(names("initContainers"), ["weir-redirect", "weir-sidecar"]);
+    enough_is_left(HOUR, Duration::from_secs(60));
     // By the Service, by the pod's own address and number, and by the capture port: one admitted in all.
     let mut admitted = 0;
     let mut urls = vec![namespace.service_url(&app, "/")];
@@ -57,6 +60,7 @@ securityContext:
     namespace.deploy(&app);
     namespace.apply(ONE_AN_HOUR);
     namespace.condition("one", "Enforced", "True");
+    enough_is_left(HOUR, Duration::from_secs(30));
     let report = world.load(&[&namespace.service_url(&app, "/"), "-n", "5"]);
     assert_eq!((report.count(200), report.count(429)), (1, 4), "{report:#?}");
 }

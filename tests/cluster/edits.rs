@@ -1,5 +1,6 @@
 //! An edited limit is in force on every pod within a moment, and costs nobody a request.
 use crate::app::{App, Namespace};
+use crate::wait::{DAY, enough_is_left};
 use crate::world::turn;
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ fn a_hundred_edits_under_traffic_are_quick_and_cost_nothing() {
     let urls = namespace.pod_urls(&app, 8080, "/");
     let service = namespace.service_url(&app, "/");
 
+    enough_is_left(DAY, Duration::from_secs(300));
     let counted = world.load(&[&service, "-n", "50", "-H", "x-tenant: counted"]);
     assert_eq!(counted.count(200), 50, "{counted:#?}");
     // A reply that a busy machine lost may or may not have charged; it passes, and claims nothing.

@@ -1,7 +1,8 @@
 //! A limit of N is N however many pods run, and the client is told the truth about what is left.
 use crate::app::{App, Namespace};
+use crate::wait::{HOUR, enough_is_left};
 use crate::world::turn;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 fn two_replicas() -> App {
     App { replicas: 2, ..App::default() }
@@ -26,14 +27,6 @@ spec:
     )
 }
 
-/// A window of an hour begins on the hour: with less than a minute left, wait for the next.
-fn enough_of_the_hour_is_left() {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() % 3600;
-    if seconds > 3540 {
-        std::thread::sleep(Duration::from_secs(3601 - seconds));
-    }
-}
-
 #[test]
 fn twenty_an_hour_is_twenty_over_two_replicas() {
     let world = turn();
@@ -46,7 +39,7 @@ fn twenty_an_hour_is_twenty_over_two_replicas() {
         assert!(condition["message"].as_str().is_some_and(|m| m.contains("2/2")), "{condition}");
         let url = namespace.service_url(&app, "/things");
 
-        enough_of_the_hour_is_left();
+        enough_is_left(HOUR, Duration::from_secs(60));
         let report = world.load(&[&url, "-n", "200", "-c", "16", "-H", "x-tenant: a"]);
         assert_eq!(report.failed(), 0, "{report:#?}");
         // A lost reply may have charged; each is a 503, and none is admitted.

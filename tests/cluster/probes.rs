@@ -1,6 +1,6 @@
 //! Probes are never counted, and their verdict is the application's.
 use crate::app::{App, Namespace};
-use crate::wait::until;
+use crate::wait::{HOUR, enough_is_left, until};
 use crate::world::turn;
 
 const ONE_AN_HOUR: &str = "\
@@ -38,6 +38,7 @@ fn a_limit_of_one_an_hour_on_everything_keeps_probes_passing() {
             namespace.deploy(&app);
             namespace.condition("one", "Enforced", "True");
             let url = namespace.service_url(&app, "/");
+            enough_is_left(HOUR, std::time::Duration::from_secs(60));
             world.load(&[&url, "-n", "5"]);
             // Ten periods of both probes.
             std::thread::sleep(std::time::Duration::from_secs(10));

@@ -1,7 +1,8 @@
 //! The release goes and comes back: policies, counters' keys and the CA stay where the chart says they do.
 use crate::app::{App, Namespace};
-use crate::wait::until;
+use crate::wait::{DAY, enough_is_left, until};
 use crate::world::{RELEASE_NAMESPACE, turn};
+use std::time::Duration;
 
 const POLICY: &str = "\
 apiVersion: weir.dev/v1alpha1
@@ -21,14 +22,19 @@ fn an_upgrade_keeps_policies_counters_and_certificates() {
     namespace.apply(POLICY);
     namespace.condition("lasting", "Enforced", "True");
     let url = namespace.service_url(&app, "/");
-    assert_eq!(world.load(&[&url, "-n", "7"]).count(200), 7);
+    enough_is_left(DAY, Duration::from_secs(180));
+    let before = world.load(&[&url, "-n", "7"]);
+    assert_eq!(before.count(200), 7, "{before:#?}");
+    // A reply that a busy machine lost may or may not have charged; it passes, and claims nothing.
+    let lost = 7 - before.remaining.len() as u64;
     let ca = || world.get(RELEASE_NAMESPACE, &["secret", "weir-webhook-ca"]).map(|s| s["data"].clone());
-    let before = ca().expect("the operator made a CA");
+    let made = ca().expect("the operator made a CA");
     world.install();
-    assert_eq!(before, ca().expect("the CA stays"));
+    assert_eq!(made, ca().expect("the CA stays"));
     namespace.condition("lasting", "Enforced", "True");
     let report = world.load(&[&url, "-n", "1"]);
-    assert_eq!(report.remaining, [992], "what was counted stays counted: {report:#?}");
+    let kept = report.remaining.iter().all(|left| (992..=992 + lost).contains(left));
+    assert!(kept && report.count(200) == 1, "what was counted stays counted, {lost} unknown: {report:#?}");
     assert_eq!(namespace.restarts(&app, "weir-sidecar"), 0);
 }
 
