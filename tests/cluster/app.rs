@@ -114,10 +114,15 @@ spec:
         )
     }
 
-    /// `http://<address of the Service>/PATH`.
+    /// `http://<address of the Service>/PATH`, once the Service takes connections.
+    ///
+    /// A pod is ready, and heard by the operator, some time before the node's rules lead the Service to it; requests sent in
+    /// between reach nobody. Connections that carry nothing are not counted by any limit.
     pub(crate) fn service_url(&self, app: &App, path: &str) -> String {
         let service = self.get(&["service", app.name]);
-        format!("http://{}{path}", service["spec"]["clusterIP"].as_str().expect("a Service has an address"))
+        let address = service["spec"]["clusterIP"].as_str().expect("a Service has an address");
+        until(&format!("the Service {} takes connections", app.name), || self.world.try_connect(address, 80));
+        format!("http://{address}{path}")
     }
 
     /// The application's pods that are not going away.

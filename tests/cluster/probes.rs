@@ -39,7 +39,8 @@ fn a_limit_of_one_an_hour_on_everything_keeps_probes_passing() {
             namespace.condition("one", "Enforced", "True");
             let url = namespace.service_url(&app, "/");
             enough_is_left(HOUR, std::time::Duration::from_secs(60));
-            world.load(&[&url, "-n", "5"]);
+            let first = world.load(&[&url, "-n", "5"]);
+            assert!(first.count(429) > 0, "{name} {kind}: the hour's one request is spent: {first:#?}");
             // Ten periods of both probes.
             std::thread::sleep(std::time::Duration::from_secs(10));
             let report = world.load(&[&url, "-n", "1"]);

@@ -115,6 +115,13 @@ impl World {
         run(Command::new("nsenter").arg(netns).arg(env!("CARGO_BIN_EXE_weir-echo")).args(arguments), "")
     }
 
+    /// Opens a connection from inside the cluster's network and closes it.
+    pub(crate) fn try_connect(&self, address: &str, port: u16) -> Result<(), String> {
+        let netns = format!("--net=/run/netns/{}", self.netns);
+        let open = format!("exec 3<>/dev/tcp/{address}/{port}");
+        run(Command::new("nsenter").args([&netns, "timeout", "2", "bash", "-c", &open]), "").map(drop)
+    }
+
     /// `weir-echo load` with these arguments.
     pub(crate) fn load(&self, arguments: &[&str]) -> Report {
         let text = self.echo(&[&["load"], arguments].concat()).unwrap_or_else(|e| panic!("weir-echo load: {e}"));
