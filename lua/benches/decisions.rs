@@ -160,7 +160,7 @@ fn rust_figures() {
     }
     let (names, limit) = (names(), limits()[3]);
     let (mut packing, mut reading, mut batch) = (vec![], vec![], Batch::new());
-    let reply = [1_u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(64);
+    let reply = [vec![0; 8], [1_u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(64)].concat();
     for _ in 0..ROUNDS {
         let (mut pack, mut read) = (Duration::ZERO, Duration::ZERO);
         for call in 0..TIMES as usize / 64 {

@@ -1,11 +1,11 @@
 //! Many requests packed for one call of the script. What the bytes mean is told at the head of `decide.lua`.
 
-use crate::decision::{Check, Decision};
+use crate::answer::{Asked, sum_of_costs};
+use crate::decision::Check;
 use crate::exact::Exact;
 use crate::key_table::KeyTable;
 use crate::limit::{Algorithm, Limit};
-use crate::model::sum_of_costs;
-use crate::reply::{self, InvalidReply};
+use crate::reply::{self, InvalidReply, Reply};
 use crate::time::Timestamp;
 
 /// Requests for one call of [`decide_script`](crate::decide_script): `EVALSHA digest keys… args…`.
@@ -37,14 +37,14 @@ pub struct Batch {
 
 /// What the reply needs to know of a check.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packed {
+struct Packed {
     key: u16,
     /// Place in `limits`.
     limit: u16,
     /// Own cost.
     own: u64,
     /// What it is tried at: with what the group takes from the same key before it.
-    pub(crate) cost: u64,
+    cost: u64,
 }
 
 /// Tags of limits in the arguments and of states in the values: the script's `tag` of the same name.
@@ -54,6 +54,8 @@ const TOKEN_BUCKET: u8 = 2;
 const LEAKY_BUCKET: u8 = 3;
 const SLIDING_WINDOW: u8 = 4;
 const SLIDING_LOG: u8 = 5;
+/// Of a limit only: its state is the leaky bucket's.
+const QUEUE: u8 = 6;
 
 // === impl Batch ===
 
@@ -132,9 +134,12 @@ impl Batch {
         self.checks.clear();
     }
 
-    /// The decisions, one for each request in the order pushed, from the script's reply to this very batch.
-    pub fn read_reply(&self, reply: &[u8]) -> Result<Vec<Decision>, InvalidReply> {
-        reply::read(reply, &self.groups, &self.checks, |check| &self.limits[usize::from(check.limit)])
+    /// The answers to all that was pushed, in the order pushed, from the script's reply to this very batch.
+    pub fn read_reply(&self, reply: &[u8]) -> Result<Reply, InvalidReply> {
+        reply::read(reply, &self.groups, self.checks.len(), |check| {
+            let Packed { key, limit, own, cost } = self.checks[check];
+            Asked { key: usize::from(key), limit: &self.limits[usize::from(limit)], own, cost }
+        })
     }
 
     /// The place of `limit`, which is packed when it is new. A batch has few limits, and mostly the last one again.
@@ -167,6 +172,7 @@ fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
         Algorithm::SlidingLog => SLIDING_LOG,
         Algorithm::SlidingWindow => SLIDING_WINDOW,
         Algorithm::TokenBucket => TOKEN_BUCKET,
+        Algorithm::LeakyBucket if limit.max_wait().is_some() => QUEUE,
         Algorithm::LeakyBucket => LEAKY_BUCKET,
     };
     // first of all stands which tags there are
@@ -187,6 +193,9 @@ fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
         }
     }
     out.extend_from_slice(&limit.requests().to_le_bytes());
+    if let Some(wait) = limit.max_wait_micros() {
+        out.extend_from_slice(&(wait as f64).to_le_bytes());
+    }
 }
 
 fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
@@ -197,7 +206,7 @@ fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
         Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
             Exact { whole: cost, numerator: 0 }
         }
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => Exact::of_requests(cost, limit.requests(), limit.period()),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => limit.time_of(cost),
     };
     // KEYS counts from 1
     out.extend_from_slice(&(check.key + 1).to_le_bytes());

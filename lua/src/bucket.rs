@@ -5,12 +5,17 @@
 //!
 //! A request of cost c passes when max(arrival, now) + c·P/N is at most B·P/N after now. Arrival is whole microseconds
 //! and a numerator over N, so that every rate is exact.
+//!
+//! A queue is a leaky bucket whose requests wait until what came before them has run out: one departs at max(arrival, now)
+//! as it was before its own charge, and is refused when that is more than the longest wait away.
 
 use std::time::Duration;
 
+use crate::answer::{self, Seen};
 use crate::decision::{Outcome, Verdict};
 use crate::exact::Exact;
 use crate::limit::Limit;
+use crate::receipt::next_generation;
 
 /// What a bucket's key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +24,7 @@ pub struct Bucket {
     pub(crate) arrival: Exact,
     /// N, of which the numerator is so many.
     pub(crate) requests: u32,
+    pub(crate) generation: u8,
 }
 
 /// The bucket as it stands under `limit` (N > 0) at `now`, and whether that is a repair: a debt that no sequence of
@@ -26,53 +32,61 @@ pub struct Bucket {
 /// written down even by a refusal, for else it would stay empty until the old debt has passed.
 pub(crate) fn view(held: Option<Bucket>, limit: &Limit, now: u64) -> (Bucket, bool) {
     let requests = limit.requests();
-    let at = |arrival: Exact| Bucket { arrival, requests };
     let full = Exact { whole: now, numerator: 0 };
     let Some(held) = held else {
-        return (at(full), false);
+        return (Bucket { arrival: full, requests, generation: 0 }, false);
     };
+    let generation = held.generation;
     // another N: the debt stays the same time, rounded up to a whole microsecond
     let arrival = match held.requests == requests {
         true => held.arrival,
         false => Exact { whole: held.arrival.rounded_up(), numerator: 0 },
     };
     let empty = full.plus(limit.tolerance(), requests);
-    if arrival <= full {
-        (at(full), false)
-    } else if arrival > empty {
-        (at(empty), true)
-    } else {
-        (at(arrival), false)
+    if arrival > empty {
+        return (Bucket { arrival: empty, requests, generation: next_generation(generation) }, true);
     }
+    (Bucket { arrival: arrival.max(full), requests, generation }, false)
 }
 
-/// The bucket with `cost` taken, when it holds that.
+/// The bucket with `cost` taken, when it holds that and, of a queue, the wait is not too long.
 pub(crate) fn charge(bucket: Bucket, limit: &Limit, cost: u64, now: u64) -> Option<Bucket> {
     let requests = limit.requests();
-    let arrival = bucket.arrival.plus(Exact::of_requests(cost, requests, limit.period()), requests);
+    if limit.max_wait_micros().is_some_and(|most| bucket.arrival > Exact { whole: now + most, numerator: 0 }) {
+        return None;
+    }
+    let arrival = bucket.arrival.plus(limit.time_of(cost), requests);
     let empty = Exact { whole: now, numerator: 0 }.plus(limit.tolerance(), requests);
-    (arrival <= empty).then_some(Bucket { arrival, requests })
+    (arrival <= empty).then_some(Bucket { arrival, ..bucket })
 }
 
-/// The answer, when the bucket (N > 0) is full again in `ahead`.
-pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: Exact) -> Outcome {
-    let (requests, period) = (limit.requests(), u128::from(limit.period()));
+/// How far ahead of now the arrival is.
+pub(crate) fn ahead(seen: &Seen) -> Exact {
+    Exact { whole: seen.ahead, numerator: seen.part }
+}
+
+/// The answer, when the bucket (N > 0) is full again in `seen.ahead` microseconds and `seen.part` Nths of one.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
+    let (requests, period, ahead) = (limit.requests(), u128::from(limit.period()), ahead(seen));
     // all in units of 1/N microseconds: one request is P of them
     let debt = ahead.in_nths(requests);
     let most = u128::from(limit.capacity()) * period;
     let left = most.saturating_sub(debt);
+    // of a queue: how much too long a request would have to wait now
+    let too_long = limit.max_wait_micros().map_or(0, |most| ahead.rounded_up().saturating_sub(most));
     // at most the capacity, so it fits
-    let remaining = (left / period) as u64;
+    let remaining = if too_long > 0 { 0 } else { (left / period) as u64 };
     let verdict = if admitted || cost <= remaining {
         Verdict::Pass
     } else if !limit.can_ever_pass(cost) {
         Verdict::Never
     } else {
-        let short = u128::from(cost) * period - left;
+        let short = (u128::from(cost) * period).saturating_sub(left);
         // below B·P/N, ten years at most
-        Verdict::Wait(Duration::from_micros(short.div_ceil(u128::from(requests)) as u64))
+        let room = short.div_ceil(u128::from(requests)) as u64;
+        Verdict::Wait(Duration::from_micros(room.max(too_long)))
     };
-    Outcome { verdict, remaining, reset: Duration::from_micros(ahead.rounded_up()) }
+    answer::outcome(verdict, remaining, ahead.rounded_up())
 }
 
 /// When the bucket is full again, and so the same as none.

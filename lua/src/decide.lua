@@ -8,21 +8,22 @@
 --          number and a numerator in the algorithm's own unit. When a group has several checks on one key, the cost
 --          of each is the sum of the costs on that key so far, but a cost of 0, which only reads, stays 0
 -- ARGV[3]  in a test: see clock.lua
--- reply    for each check, in order, what its algorithm's answer packs: '<B' 1 when its group was admitted, else 0, and
---          numbers of the state after the group. All else (remaining, reset, wait) the caller derives from these and
---          the limit
+-- reply    '<d' now (µs since the Unix epoch); then for each check, in order, what its algorithm's answer packs: '<B'
+--          the flag, and numbers of the state after the group. The flag is 0 when the group was refused, else 1 + 2·g,
+--          where g is the generation of what was charged. All else (remaining, reset, wait, receipt) the caller derives
+--          from these and the limit
 --
 -- Times are µs, and every number is whole and below 2^53. All writes come after all decisions, each key at most
 -- once; the first write is one that Redis refuses when it is out of memory, so nothing is half written.
 --
--- An algorithm has, for a state that is two or three numbers x, y, w:
+-- An algorithm has, for a state that is two or three numbers x, y, w and its generation g:
 --   reads                                        1, or 0 when even a read is refused
 --   read_limit(packed, position, tag)            a limit, and the position after it
---   view(k, limit)                               x, y, whether that must be written even by a refusal, w: what key k
+--   view(k, limit)                               x, y, whether that must be written even by a refusal, w, g: what key k
 --                                                holds under the limit, now
 --   charge(limit, x, y, whole, numerator, w, k)  whether it passes, and the charged x, y, w; a cost of 0 is not charged
---   keep(k, limit, x, y, w)                      puts a state in its place
---   answer(limit, admitted, x, y, w, refusal)    the reply; `refusal` is the w that charge told when it refused
+--   keep(k, limit, x, y, w, g)                   puts a state in its place
+--   answer(limit, flag, x, y, w, refusal)        the reply; `refusal` is the w that charge told when it refused
 
 local unpack_struct = struct.unpack
 local algorithms = weir.algorithms
@@ -37,7 +38,7 @@ while position <= #packed_limits do
 end
 
 local packed, length = ARGV[2], #ARGV[2]
-local reply, replies = {}, 0
+local reply, replies = { struct.pack('<d', weir.now) }, 1
 position = 1
 
 local function decide_group(size)
@@ -50,7 +51,7 @@ local function decide_group(size)
     local limit = limits[check.l]
     local algorithm = limit.algorithm
     local passes
-    check.x, check.y, check.repair, check.w = algorithm.view(check.k, limit)
+    check.x, check.y, check.repair, check.w, check.g = algorithm.view(check.k, limit)
     check.costs = whole > 0 or numerator > 0
     if check.costs then
       passes, check.next_x, check.next_y, check.next_w =
@@ -66,23 +67,25 @@ local function decide_group(size)
     local limit = limits[check.l]
     if check.costs then
       if admitted == 1 then
-        limit.algorithm.keep(check.k, limit, check.next_x, check.next_y, check.next_w)
+        limit.algorithm.keep(check.k, limit, check.next_x, check.next_y, check.next_w, check.g)
       elseif check.repair then
-        limit.algorithm.keep(check.k, limit, check.x, check.y, check.w)
+        limit.algorithm.keep(check.k, limit, check.x, check.y, check.w, check.g)
       end
     end
   end
   for i = 1, size do
     local check = checks[i]
     local limit = limits[check.l]
-    local x, y, w = check.x, check.y, check.w
+    local answer
     if admitted == 1 then
       -- another check of the group may have charged the same key
-      local _
-      x, y, _, w = limit.algorithm.view(check.k, limit)
+      local x, y, _, w, g = limit.algorithm.view(check.k, limit)
+      answer = limit.algorithm.answer(limit, 1 + 2 * g, x, y, w)
+    else
+      answer = limit.algorithm.answer(limit, 0, check.x, check.y, check.w, check.next_w)
     end
     replies = replies + 1
-    reply[replies] = limit.algorithm.answer(limit, admitted, x, y, w, check.next_w)
+    reply[replies] = answer
   end
 end
 
@@ -97,18 +100,18 @@ while position <= length do
     k, l, whole, numerator, position = unpack_struct('<I2I2dI4', packed, position)
     local limit = limits[l]
     local algorithm = limit.algorithm
-    local x, y, repair, w = algorithm.view(k, limit)
+    local x, y, repair, w, g = algorithm.view(k, limit)
     replies = replies + 1
     if whole == 0 and numerator == 0 then
       reply[replies] = algorithm.answer(limit, algorithm.reads, x, y, w)
     else
       local passes, next_x, next_y, next_w = algorithm.charge(limit, x, y, whole, numerator, w, k)
       if passes then
-        algorithm.keep(k, limit, next_x, next_y, next_w)
-        reply[replies] = algorithm.answer(limit, 1, next_x, next_y, next_w)
+        algorithm.keep(k, limit, next_x, next_y, next_w, g)
+        reply[replies] = algorithm.answer(limit, 1 + 2 * g, next_x, next_y, next_w)
       else
         if repair then
-          algorithm.keep(k, limit, x, y, w)
+          algorithm.keep(k, limit, x, y, w, g)
         end
         reply[replies] = algorithm.answer(limit, 0, x, y, w, next_w)
       end

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::limit::Limit;
+use crate::receipt::Receipt;
 
 /// One limit that a request must pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,9 @@ pub struct Check<K> {
 }
 
 /// The answer to one request: all of its checks passed and were charged, or none was.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Not to be cloned: it holds receipts.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Every check passed. When false, nothing was charged.
     pub admitted: bool,
@@ -25,7 +28,7 @@ pub struct Decision {
 }
 
 /// The answer to one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether this check passes; a passing check of a refused request was not charged.
     pub verdict: Verdict,
@@ -33,6 +36,11 @@ pub struct Outcome {
     pub remaining: u64,
     /// A window: until its end. A bucket: until it is full. Zero when N = 0, where waiting changes nothing.
     pub reset: Duration,
+    /// Of an admitted check of a queue: until it departs, from the store's now on, in whole microseconds rounded up. Zero
+    /// for everything else, and for cost 0.
+    pub delay: Duration,
+    /// What was charged, by which it can be given back: of an admitted check with a cost.
+    pub receipt: Option<Receipt>,
 }
 
 /// Whether a check passes, and if not, when.

@@ -33,6 +33,19 @@ impl Exact {
         }
     }
 
+    /// The difference; zero where `other` is more.
+    pub(crate) fn minus(self, other: Self, requests: u32) -> Self {
+        if self <= other {
+            return Self::default();
+        }
+        let borrowed = self.numerator < other.numerator;
+        let numerator = u64::from(self.numerator) + if borrowed { u64::from(requests) } else { 0 };
+        Self {
+            whole: self.whole - other.whole - u64::from(borrowed),
+            numerator: (numerator - u64::from(other.numerator)) as u32,
+        }
+    }
+
     /// Whole microseconds, rounded up.
     pub(crate) fn rounded_up(self) -> u64 {
         self.whole.saturating_add(u64::from(self.numerator > 0))

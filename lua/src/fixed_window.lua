@@ -1,9 +1,9 @@
 -- The fixed window: at most N in each window of length P, aligned to the Unix epoch. Model: fixed_window.rs.
 --
 -- Limit   packed '<dI4': P (µs), N
--- State   x = end of the window (µs since the Unix epoch), y = units counted in it, z = P (µs)
+-- State   x = end of the window (µs since the Unix epoch), y = units counted in it, z = P (µs), g = generation
 -- Check   cost, in units
--- Reply   '<BdI4': admitted, µs until the window's end, units counted
+-- Reply   '<BdI4': flag, µs until the window's end, units counted
 -- Uses weir.now (µs).
 
 local TAG = 1
@@ -16,28 +16,30 @@ function window.read_limit(argument, position)
   return { algorithm = window, period = period, requests = requests }, after
 end
 
--- The state under this limit, now: x, y, and whether that must be written even by a refusal.
+-- The state under this limit, now: x, y, whether that must be written even by a refusal, nothing, g.
 function window.view(k, limit)
   local period = limit.period
-  local x, y, z = held(k, TAG)
+  local x, y, z, _, g = held(k, TAG)
   if not x then
-    return now - now % period + period, 0, false
+    return now - now % period + period, 0, false, nil, 0
   end
   local start, instant = x - z, now
   if start < 0 then start = 0 end
   -- after a clock stepped back, its newest instant goes on counting as now, unless it is more than one period ahead
   if start > now then
     if start - now > period then
-      return now - now % period + period, y, true
+      return now - now % period + period, y, true, nil, (g + 1) % 64
     end
     instant = start
   end
   local current = instant - instant % period
-  -- what was counted in a window that reaches into the present one is carried into it
-  if x > current then
-    return current + period, y, z ~= period
+  if x <= current then
+    return current + period, 0, false, nil, g
+  elseif z ~= period then
+    -- what was counted in a window that reaches into the present one is carried into it
+    return current + period, y, true, nil, (g + 1) % 64
   end
-  return current + period, 0, false
+  return current + period, y, false, nil, g
 end
 
 -- The state x, y with the cost charged: whether it passes, x, y.
@@ -46,12 +48,12 @@ function window.charge(limit, x, y, cost)
   return count <= limit.requests, x, count
 end
 
-function window.keep(k, limit, x, y)
-  hold(k, TAG, x, y, limit.period, x)
+function window.keep(k, limit, x, y, _, g)
+  hold(k, TAG, x, y, limit.period, x, nil, g)
 end
 
-function window.answer(_, admitted, x, y)
-  return pack('<BdI4', admitted, x - now, y)
+function window.answer(_, flag, x, y)
+  return pack('<BdI4', flag, x - now, y)
 end
 
 weir.algorithms[TAG] = window

@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use crate::answer::{self, Seen};
 use crate::decision::{Outcome, Verdict};
 use crate::limit::Limit;
+use crate::receipt::next_generation;
 
 /// What a fixed window's key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,26 +18,31 @@ pub struct Window {
     pub(crate) count: u32,
     /// Microseconds.
     pub(crate) period: u64,
+    pub(crate) generation: u8,
 }
 
 /// The window as it stands under `limit` at `now`, and whether that is a repair: a state that must be written down
 /// even by a refusal, for else what it is taken as would move along with the clock.
 pub(crate) fn view(held: Option<Window>, limit: &Limit, now: u64) -> (Window, bool) {
     let period = limit.period();
-    let aligned = |instant: u64, count: u32| Window { end: instant - instant % period + period, count, period };
+    let aligned = |instant: u64| Window { end: instant - instant % period + period, count: 0, period, generation: 0 };
     let Some(held) = held else {
-        return (aligned(now, 0), false);
+        return (aligned(now), false);
     };
+    let (count, generation) = (held.count, held.generation);
     let start = held.end.saturating_sub(held.period);
     // after a clock stepped back, its newest instant goes on counting as now, unless it is more than one period ahead
     if start > now && start - now > period {
-        return (aligned(now, held.count), true);
+        return (Window { count, generation: next_generation(generation), ..aligned(now) }, true);
     }
-    let current = aligned(now.max(start), 0);
-    if held.end > current.end - period {
-        return (Window { count: held.count, ..current }, held.period != period);
+    let current = Window { generation, ..aligned(now.max(start)) };
+    if held.end <= current.end - period {
+        return (current, false);
     }
-    (current, false)
+    if held.period != period {
+        return (Window { count, generation: next_generation(generation), ..current }, true);
+    }
+    (Window { count, ..current }, false)
 }
 
 /// The window with `cost` counted, when there is room.
@@ -47,19 +54,18 @@ pub(crate) fn charge(window: Window, limit: &Limit, cost: u64) -> Option<Window>
     Some(Window { count: u32::try_from(count).ok()?, ..window })
 }
 
-/// The answer, when the window ends in `ahead` microseconds and `count` is in it.
-pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: u64, count: u32) -> Outcome {
-    let reset = Duration::from_micros(ahead);
-    let remaining = limit.capacity().saturating_sub(u64::from(count));
+/// The answer, when the window ends in `seen.ahead` microseconds and `seen.part` units are in it.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
+    let remaining = limit.capacity().saturating_sub(u64::from(seen.part));
     let verdict = if admitted || cost <= remaining {
         Verdict::Pass
     } else if !limit.can_ever_pass(cost) {
         Verdict::Never
     } else {
         // the next window is empty, and whatever can pass at all passes in an empty window
-        Verdict::Wait(reset)
+        Verdict::Wait(Duration::from_micros(seen.ahead))
     };
-    Outcome { verdict, remaining, reset }
+    answer::outcome(verdict, remaining, seen.ahead)
 }
 
 /// When the window stops mattering under `limit`: at the first window of its period that the counts don't reach into.

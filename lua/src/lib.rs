@@ -23,6 +23,7 @@
 //! # Ok::<(), weir_limiter::InvalidQuota>(())
 //! ```
 
+mod answer;
 mod batch;
 mod bucket;
 mod decision;
@@ -32,17 +33,22 @@ mod key_table;
 mod limit;
 pub mod model;
 mod quota;
+mod receipt;
 mod reply;
 mod script;
 mod sliding_log;
 mod sliding_window;
+mod slowdown;
 mod time;
+mod trial;
 
 pub use batch::{Batch, test_clock};
 pub use decision::{Check, Decision, Outcome, Verdict};
 pub use limit::{Algorithm, InvalidLimit, Limit};
 pub use model::{State, decide, decide_shared};
 pub use quota::{InvalidQuota, Quota};
-pub use reply::InvalidReply;
+pub use receipt::Receipt;
+pub use reply::{InvalidReply, Reply};
 pub use script::decide_script;
+pub use slowdown::{InvalidSlowdown, Slowdown};
 pub use time::Timestamp;

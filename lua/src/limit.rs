@@ -1,5 +1,7 @@
 //! A quota with the algorithm that enforces it. Not whom it applies to: that is the policy's.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use crate::exact::Exact;
@@ -17,6 +19,7 @@ pub enum Algorithm {
     /// A burst of B at once, then one each P/N: at most B + t·N/P in any time t.
     TokenBucket,
     /// Requests fill a bucket of B that runs out at N each P; what would overflow is refused. The token bucket's rule.
+    /// With a longest wait it is a queue: what is admitted departs one each P/N.
     LeakyBucket,
 }
 
@@ -28,6 +31,8 @@ pub struct Limit {
     capacity: u32,
     /// B·P/N for a bucket (zero when N = 0), nothing for a window.
     tolerance: Exact,
+    /// Of a queue: how long a request may wait at most, in microseconds.
+    max_wait: Option<u64>,
 }
 
 /// Why a [`Limit`] cannot be.
@@ -39,6 +44,9 @@ pub enum InvalidLimit {
     /// More than 100,000 instants to keep.
     #[error("SlidingLog keeps the time of each request and allows 100000 at most, not {0}; use SlidingWindow")]
     Log(u64),
+    /// More than ten minutes, or not whole microseconds.
+    #[error("maxWait must be at most 10m in whole microseconds, not {0:?}")]
+    MaxWait(Duration),
     /// B·P/N is more than ten years.
     #[error(
         "burst {burst} takes more than ten years (3650 days) to refill at this rate; \
@@ -77,6 +85,8 @@ impl Limit {
     pub const MAX_BURST: u64 = 1_000_000_000;
     /// The most requests a sliding log may allow in a period.
     pub const MAX_LOG: u64 = 100_000;
+    /// The longest time a queue may hold a request: ten minutes.
+    pub const MAX_WAIT: Duration = Duration::from_secs(600);
 
     /// At most N of the quota in each window of its period, aligned to the Unix epoch.
     pub fn fixed_window(quota: Quota) -> Self {
@@ -101,7 +111,7 @@ impl Limit {
     }
 
     fn window(algorithm: Algorithm, quota: Quota) -> Self {
-        Self { algorithm, quota, capacity: quota.requests() as u32, tolerance: Exact::default() }
+        Self { algorithm, quota, capacity: quota.requests() as u32, tolerance: Exact::default(), max_wait: None }
     }
 
     /// A bucket of `burst` tokens (1 to 10^9) that refills at the quota's rate, within ten years (3,650 days).
@@ -123,6 +133,33 @@ impl Limit {
         Self::bucket(Algorithm::LeakyBucket, quota, burst)
     }
 
+    /// A leaky bucket that is a queue: a request that finds what came before it not yet run out waits until it has, at
+    /// most `max_wait` (0 to 10 minutes, whole microseconds), and is refused where it would have to wait longer or finds
+    /// no room. Without `burst` the bucket holds what can wait and one more: ⌊maxWait·N/P⌋ + 1, at most 10^9.
+    ///
+    /// The state is the leaky bucket's, so an edit of one into the other keeps the debt.
+    ///
+    /// # Errors
+    /// When `max_wait` is out of its range, or as for [`leaky_bucket`](Self::leaky_bucket).
+    pub fn leaky_queue(quota: Quota, burst: Option<u64>, max_wait: Duration) -> Result<Self, InvalidLimit> {
+        if max_wait > Self::MAX_WAIT || !max_wait.subsec_nanos().is_multiple_of(1000) {
+            return Err(InvalidLimit::MaxWait(max_wait));
+        }
+        // ten minutes at 10^9 each ms and one request more are below 2^64; what the default holds runs out within
+        // ten minutes and one P/N
+        let wait = max_wait.as_micros() as u64;
+        let waiting = u128::from(wait) * u128::from(quota.requests()) / u128::from(quota.period_micros());
+        let burst = burst.unwrap_or((waiting as u64 + 1).min(Self::MAX_BURST));
+        Ok(Self { max_wait: Some(wait), ..Self::bucket(Algorithm::LeakyBucket, quota, burst)? })
+    }
+
+    /// The same queue for a request that may wait no longer than `most`. Any other limit stays as it is.
+    #[must_use]
+    pub fn waiting_at_most(self, most: Duration) -> Self {
+        let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
+        Self { max_wait: self.max_wait.map(|wait| wait.min(most)), ..self }
+    }
+
     fn bucket(algorithm: Algorithm, quota: Quota, burst: u64) -> Result<Self, InvalidLimit> {
         let requests = quota.requests();
         let least = u64::from(requests > 0);
@@ -140,7 +177,7 @@ impl Limit {
             }
             tolerance = Exact::of_requests(burst, requests as u32, quota.period_micros());
         }
-        Ok(Self { algorithm, quota, capacity, tolerance })
+        Ok(Self { algorithm, quota, capacity, tolerance, max_wait: None })
     }
 
     /// How it is enforced.
@@ -158,6 +195,11 @@ impl Limit {
         u64::from(self.capacity)
     }
 
+    /// How long a request may wait at most; none but for a queue.
+    pub fn max_wait(&self) -> Option<Duration> {
+        self.max_wait.map(Duration::from_micros)
+    }
+
     /// Whether a request of this cost can ever pass. N = 0 refuses all, reads (cost 0) too.
     pub fn can_ever_pass(&self, cost: u64) -> bool {
         self.requests() > 0 && cost <= self.capacity()
@@ -171,6 +213,16 @@ impl Limit {
     /// P in microseconds.
     pub(crate) fn period(&self) -> u64 {
         self.quota.period_micros()
+    }
+
+    /// How long a request may wait in a queue, in microseconds.
+    pub(crate) fn max_wait_micros(&self) -> Option<u64> {
+        self.max_wait
+    }
+
+    /// What `cost` units take at this rate (N > 0): c·P/N.
+    pub(crate) fn time_of(&self, cost: u64) -> Exact {
+        Exact::of_requests(cost, self.requests(), self.period())
     }
 
     /// How far ahead of now the theoretical arrival time may be: B·P/N.

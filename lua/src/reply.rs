@@ -2,10 +2,16 @@
 
 use thiserror::Error;
 
-use crate::batch::Packed;
+use crate::answer::{self, Asked, Seen};
 use crate::decision::Decision;
 use crate::limit::{Algorithm, Limit};
-use crate::model::{Seen, derive};
+
+/// What a call answered.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// One for each request, in the order pushed.
+    pub decisions: Vec<Decision>,
+}
 
 /// Below this every whole number is exact in a double.
 const EXACT: f64 = (1_u64 << 53) as f64;
@@ -21,6 +27,9 @@ pub enum InvalidReply {
         /// What came.
         actual: usize,
     },
+    /// It begins with what is no instant.
+    #[error("the script's reply begins with what is no instant")]
+    Clock,
     /// Not what the script writes.
     #[error("check {0} of the script's reply holds what the script never writes")]
     Check(usize),
@@ -29,31 +38,31 @@ pub enum InvalidReply {
 pub(crate) fn read<'b>(
     reply: &[u8],
     groups: &[u16],
-    checks: &[Packed],
-    limit: impl Fn(&Packed) -> &'b Limit,
-) -> Result<Vec<Decision>, InvalidReply> {
-    let expected = checks.iter().map(|check| width(limit(check))).sum();
+    checks: usize,
+    asked: impl Fn(usize) -> Asked<'b>,
+) -> Result<Reply, InvalidReply> {
+    // without a check there was nothing to ask, and nobody told the time
+    let expected = if checks == 0 { 0 } else { 8 + (0..checks).map(|i| width(asked(i).limit)).sum::<usize>() };
     if reply.len() != expected {
         return Err(InvalidReply::Length { expected, actual: reply.len() });
     }
+    let (now, mut rest) = if checks == 0 { (0, reply) } else { whole(reply).ok_or(InvalidReply::Clock)? };
     let mut decisions = Vec::with_capacity(groups.len());
-    let (mut next, mut rest) = (0, reply);
+    let (mut first, mut told) = (0, Vec::new());
     for &size in groups {
-        let range = next..next + usize::from(size);
-        next = range.end;
         // a request without checks passes
-        let admitted = size == 0 || rest.first() == Some(&1);
-        let mut outcomes = Vec::with_capacity(range.len());
-        for i in range {
-            let limit = limit(&checks[i]);
+        let admitted = size == 0 || rest.first().is_some_and(|flag| flag % 2 == 1);
+        told.clear();
+        for i in first..first + usize::from(size) {
+            let limit = asked(i).limit;
             let (record, after) = rest.split_at(width(limit));
             rest = after;
-            let seen = seen(record, admitted, limit).ok_or(InvalidReply::Check(i))?;
-            outcomes.push(derive(limit, checks[i].cost, admitted, seen));
+            told.push(seen(record, admitted, limit).ok_or(InvalidReply::Check(i))?);
         }
-        decisions.push(Decision { admitted, outcomes });
+        decisions.push(answer::decision(now, admitted, &told, |i| asked(first + i)));
+        first += usize::from(size);
     }
-    Ok(decisions)
+    Ok(Reply { decisions })
 }
 
 /// Bytes of one check in the reply.
@@ -69,12 +78,12 @@ fn width(limit: &Limit) -> usize {
 /// The numbers of one check; none when they are not numbers or the check is told otherwise than its group.
 fn seen(record: &[u8], admitted: bool, limit: &Limit) -> Option<Seen> {
     let (&flag, rest) = record.split_first()?;
-    if flag != u8::from(admitted) {
+    if flag % 2 != u8::from(admitted) || flag >= 128 {
         return None;
     }
     let (ahead, rest) = whole(rest)?;
     let (part, rest) = count(rest)?;
-    let mut seen = Seen { ahead, part, ..Seen::default() };
+    let mut seen = Seen { ahead, part, generation: flag / 2, ..Seen::default() };
     match limit.algorithm() {
         _ if limit.requests() == 0 => {}
         Algorithm::SlidingWindow => (seen.previous, _) = count(rest)?,

@@ -12,7 +12,7 @@ pub fn decide_script() -> &'static str {
             &[
                 (&[0], include_str!("never.lua")),
                 (&[1], include_str!("fixed_window.lua")),
-                (&[2, 3], include_str!("bucket.lua")),
+                (&[2, 3, 6], include_str!("bucket.lua")),
                 (&[4], include_str!("sliding_window.lua")),
                 (&[5], include_str!("sliding_log.lua")),
             ],

@@ -2,17 +2,18 @@
 -- slots in one string, of which a decision reads and writes only parts. Model: sliding_log.rs.
 --
 -- Limit   packed '<dI4': P (µs), N
--- State   a header packed '<BddddI4I4', 41 bytes: tag, s = units charged, tail = units that have passed, instant of the
---         newest unit, instant of unit `tail` (µs since the Unix epoch), M = slots of the whole ring (the largest N so
---         far), slots there are; then the slots, packed '<d': unit k is in slot k mod M. The ring is laid anew, its
---         units numbered from 0, when N is more than M or more slots are needed than there are; some 1/4 more are laid
---         than are used, up to M. Whole strings are set then: SETRANGE past the end would take half as much again
+-- State   a header packed '<BddddI4I4B', 42 bytes: tag, s = units charged, tail = units that have passed, instant of
+--         the newest unit, instant of unit `tail` (µs since the Unix epoch), M = slots of the whole ring (the largest
+--         N so far), slots there are, g = generation (see state.lua; the next one when units too far ahead were cut);
+--         then the slots, packed '<d': unit k is in slot k mod M. The ring is laid anew, its units numbered from 0,
+--         when N is more than M or more slots are needed than there are; some 1/4 more are laid than are used, up to
+--         M. Whole strings are set then: SETRANGE past the end would take half as much again
 -- Check   cost, in units
--- Reply   '<BdI4d': admitted, µs until the newest live unit passes, live units, µs until what was refused has room
+-- Reply   '<BdI4d': flag, µs until the newest live unit passes, live units, µs until what was refused has room
 -- Uses weir.now (µs), weir.values, weir.tags. In a check x = s, y = live units, w = µs until the newest passes.
 
 local TAG = 5
-local HEADER, LENGTH = '<BddddI4I4', 41
+local HEADER, LENGTH = '<BddddI4I4B', 42
 local MOST = 100000
 local call, pack, unpack_struct, floor, rep = redis.call, struct.pack, struct.unpack, math.floor, string.rep
 local now, hold, tags, values = weir.now, weir.hold, weir.tags, weir.values
@@ -45,13 +46,15 @@ local function load_ring(k)
   if not value or #value < LENGTH then
     return false
   end
-  local tag, s, tail, newest, oldest, m, slots = unpack_struct(HEADER, value)
+  local tag, s, tail, newest, oldest, m, slots, g = unpack_struct(HEADER, value)
   if tag ~= TAG or not (whole(s, 0, 2 ^ 53) and whole(tail, 0, s) and whole(newest, 0, 2 ^ 53)
     and whole(oldest, 0, newest) and whole(m, 1, MOST) and whole(slots, 1, m) and s - tail <= m
     and (slots == m or s <= slots)) then
     return false
   end
-  return { k = k, s = s, tail = tail, from = s, newest = newest, oldest = oldest, m = m, slots = slots, wanted = m }
+  return {
+    k = k, s = s, tail = tail, from = s, newest = newest, oldest = oldest, m = m, slots = slots, wanted = m, g = g,
+  }
 end
 
 local function ring_of(k)
@@ -137,24 +140,28 @@ function log.read_limit(argument, position)
   return { algorithm = log, period = period, requests = requests }, after
 end
 
--- The state under this limit, now: x, y, whether that must be written even by a refusal, w.
+-- The state under this limit, now: x, y, whether that must be written even by a refusal, w, g.
 function log.view(k, limit)
   local ring = ring_of(k)
-  if not ring or ring.s == 0 then
-    return 0, 0, false, 0
+  if not ring then
+    return 0, 0, false, 0, 0
+  elseif ring.s == 0 then
+    return 0, 0, false, 0, ring.g
   end
-  local period, s, tail, newest = limit.period, ring.s, ring.tail, ring.newest
+  local period, s, tail, newest, g = limit.period, ring.s, ring.tail, ring.newest, ring.g
   local instant, cut = instant_of(ring, period)
   local edge = instant - period
   if newest <= edge then
-    return s, 0, false, 0
+    return s, 0, false, 0, g
   end
   if ring.oldest <= edge then
     tail, ring.next_oldest = first_after(ring, tail, edge)
     ring.next_tail = tail
   end
-  if cut then newest = now end
-  return s, s - tail, cut, newest + period - now
+  if cut then
+    newest, g = now, (g + 1) % 64
+  end
+  return s, s - tail, cut, newest + period - now, g
 end
 
 -- The state x, y with the cost charged: whether it passes, x, y, w. When it does not, w = µs until it has room.
@@ -175,12 +182,13 @@ function log.charge(limit, x, y, cost, _, _, k)
   return false, x, y, unit + period - now
 end
 
-function log.keep(k, limit, x, y)
+function log.keep(k, limit, x, y, _, g)
   local ring = ring_of(k)
   if not ring then
     ring = { k = k, s = 0, tail = 0, from = 0, newest = 0, oldest = 0, m = 0, slots = 0, wanted = 0 }
     rings[k] = ring
   end
+  ring.g = g
   local instant, cut = instant_of(ring, limit.period)
   if cut then
     -- what is later becomes now
@@ -205,12 +213,12 @@ function log.keep(k, limit, x, y)
   hold(k, TAG, 0, 0, 0, ring.newest + limit.period)
 end
 
-function log.answer(_, admitted, _, y, w, refusal)
-  return pack('<BdI4d', admitted, w, y, admitted == 0 and refusal or 0)
+function log.answer(_, flag, _, y, w, refusal)
+  return pack('<BdI4d', flag, w, y, refusal or 0)
 end
 
 local function header(ring)
-  return pack(HEADER, TAG, ring.s, ring.tail, ring.newest, ring.oldest, ring.m, ring.slots)
+  return pack(HEADER, TAG, ring.s, ring.tail, ring.newest, ring.oldest, ring.m, ring.slots, ring.g)
 end
 
 -- writes what changed, with its time to live (ms)

@@ -4,8 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::answer::{self, Seen};
 use crate::decision::{Outcome, Verdict};
 use crate::limit::Limit;
+use crate::receipt::next_generation;
 
 /// What a sliding log's key holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +17,7 @@ pub struct Log {
     units: VecDeque<u64>,
     /// Units charged since the log began.
     total: u64,
+    generation: u8,
 }
 
 /// A log as a check sees it. Made of numbers, so that trying a check copies no log.
@@ -35,19 +38,24 @@ pub(crate) struct Sight {
     charged: u32,
     /// The newest instant is too far ahead: what is later than `instant` is taken as that.
     cut: bool,
+    pub(crate) generation: u8,
 }
 
 /// The log as it stands under `limit` at `now`, and whether that is a repair: a state that must be written down even by a
 /// refusal, for else what it is taken as would move along with the clock.
 pub(crate) fn view(held: Option<&Log>, limit: &Limit, now: u64) -> (Sight, bool) {
     let period = limit.period();
-    let mut sight = Sight { total: 0, live: 0, ahead: 0, wait: 0, now, instant: now, charged: 0, cut: false };
+    let generation = held.map_or(0, |log| log.generation);
+    let mut sight =
+        Sight { total: 0, live: 0, ahead: 0, wait: 0, now, instant: now, charged: 0, cut: false, generation };
     let Some((log, newest)) = held.and_then(|log| Some((log, *log.units.back()?))) else {
         return (sight, false);
     };
     // after a clock stepped back, its newest instant goes on counting as now, unless it is more than one period ahead
     sight.cut = newest > now + period;
-    if !sight.cut {
+    if sight.cut {
+        sight.generation = next_generation(generation);
+    } else {
         sight.instant = newest.max(now);
     }
     let passed = log.units.partition_point(|unit| unit + period <= sight.instant);
@@ -78,18 +86,18 @@ pub(crate) fn charge(held: Option<&Log>, sight: Sight, limit: &Limit, cost: u64,
     Err(Sight { wait, ..sight })
 }
 
-/// The answer, when `live` units are in the last P, the newest of them for `ahead` more, and what was refused fits in
-/// `wait`.
-pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: u64, live: u32, wait: u64) -> Outcome {
-    let remaining = limit.capacity().saturating_sub(u64::from(live));
+/// The answer, when `seen.part` units are in the last P, the newest of them for `seen.ahead` more, and what was refused
+/// fits in `seen.wait`.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
+    let remaining = limit.capacity().saturating_sub(u64::from(seen.part));
     let verdict = if admitted || cost <= remaining {
         Verdict::Pass
     } else if !limit.can_ever_pass(cost) {
         Verdict::Never
     } else {
-        Verdict::Wait(Duration::from_micros(wait))
+        Verdict::Wait(Duration::from_micros(seen.wait))
     };
-    Outcome { verdict, remaining, reset: Duration::from_micros(ahead) }
+    answer::outcome(verdict, remaining, seen.ahead)
 }
 
 /// When the newest unit has passed.
@@ -119,6 +127,7 @@ impl Log {
             let later = self.units.partition_point(|unit| *unit <= sight.instant);
             self.units.range_mut(later..).for_each(|unit| *unit = sight.instant);
         }
+        self.generation = sight.generation;
         // several checks on one log: each tells the sum of the costs so far, and an earlier one may have cut it
         let more = sight.total.saturating_sub(self.total).min(u64::from(sight.charged));
         let newest = self.units.back().map_or(sight.now, |newest| sight.now.max(*newest));

@@ -3,9 +3,9 @@
 --
 -- Limit   packed '<dI4': P (µs), N
 -- State   x = end of the current window (µs since the Unix epoch), y = units counted in it, z = P (µs), w = units
---         counted in the window before
+--         counted in the window before, g = generation
 -- Check   cost, in units
--- Reply   '<BdI4I4': admitted, µs until the current window's end (more than P when a clock stepped back), units counted
+-- Reply   '<BdI4I4': flag, µs until the current window's end (more than P when a clock stepped back), units counted
 --         in it, units counted in the one before
 -- Uses weir.now (µs).
 
@@ -46,12 +46,12 @@ local function product(a, b)
   return a * high + carry, low - carry * PART
 end
 
--- The state under this limit, now: x, y, whether that must be written even by a refusal, w.
+-- The state under this limit, now: x, y, whether that must be written even by a refusal, w, g.
 function sliding.view(k, limit)
   local period = limit.period
-  local x, y, z, w = held(k, TAG)
+  local x, y, z, w, g = held(k, TAG)
   if not x then
-    return now + period, 0, false, 0
+    return now + period, 0, false, 0, 0
   end
   local start, instant, repair = x - z, now, false
   if start < 0 then start = 0 end
@@ -73,15 +73,16 @@ function sliding.view(k, limit)
     start = start + z
   end
   if y == 0 and w == 0 then
-    return now + period, 0, false, 0
+    return now + period, 0, false, 0, g
   end
   if z ~= period then
     -- what weighs now is what the window before had, of a window of the new period that begins now
     w = y + weighed(w, z - (instant - start), z)
     if w > MOST then w = MOST end
-    return instant + period, 0, true, w
+    return instant + period, 0, true, w, (g + 1) % 64
   end
-  return start + period, y, repair, w
+  if repair then g = (g + 1) % 64 end
+  return start + period, y, repair, w, g
 end
 
 -- The state x, y, w with the cost charged: whether it passes, x, y, w.
@@ -104,13 +105,13 @@ function sliding.charge(limit, x, y, cost, _, w)
   return weight_high < most_high or (weight_high == most_high and weight_low <= most_low), x, count, w
 end
 
-function sliding.keep(k, limit, x, y, w)
+function sliding.keep(k, limit, x, y, w, g)
   local period = limit.period
-  hold(k, TAG, x, y, period, y > 0 and x + period or x, w)
+  hold(k, TAG, x, y, period, y > 0 and x + period or x, w, g)
 end
 
-function sliding.answer(_, admitted, x, y, w)
-  return pack('<BdI4I4', admitted, x - now, y, w)
+function sliding.answer(_, flag, x, y, w)
+  return pack('<BdI4I4', flag, x - now, y, w)
 end
 
 weir.algorithms[TAG] = sliding

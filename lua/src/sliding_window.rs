@@ -7,9 +7,11 @@
 
 use std::time::Duration;
 
+use crate::answer::{self, Seen};
 use crate::decision::{Outcome, Verdict};
 use crate::limit::Limit;
 use crate::quota::Quota;
+use crate::receipt::next_generation;
 
 /// What a sliding window's key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +23,15 @@ pub struct Sliding {
     pub(crate) previous: u32,
     /// Microseconds.
     pub(crate) period: u64,
+    pub(crate) generation: u8,
 }
 
 /// The windows as they stand under `limit` at `now`, and whether that is a repair: a state that must be written down
 /// even by a refusal, for else what it is taken as would move along with the clock.
 pub(crate) fn view(held: Option<Sliding>, limit: &Limit, now: u64) -> (Sliding, bool) {
     let period = limit.period();
-    let fresh = Sliding { end: now + period, current: 0, previous: 0, period };
+    let generation = held.map_or(0, |held| held.generation);
+    let fresh = Sliding { end: now + period, current: 0, previous: 0, period, generation };
     let Some(held) = held else {
         return (fresh, false);
     };
@@ -57,7 +61,8 @@ pub(crate) fn view(held: Option<Sliding>, limit: &Limit, now: u64) -> (Sliding, 
         (current, previous) = (0, (u64::from(current) + weight).min(most) as u32);
         (start, repair) = (instant, true);
     }
-    (Sliding { end: start + period, current, previous, period }, repair)
+    let generation = if repair { next_generation(generation) } else { generation };
+    (Sliding { end: start + period, current, previous, period, generation }, repair)
 }
 
 /// The windows with `cost` counted, when there is room.
@@ -69,10 +74,10 @@ pub(crate) fn charge(sliding: Sliding, limit: &Limit, cost: u64, now: u64) -> Op
     fits.then_some(Sliding { current: current as u32, ..sliding })
 }
 
-/// The answer, when the window ends in `ahead` microseconds (above one period: it begins after now, by a clock that
-/// stepped back), and `current` is in it and `previous` in the one before.
-pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: u64, current: u32, previous: u32) -> Outcome {
-    let period = limit.period();
+/// The answer, when the window ends in `seen.ahead` microseconds (above one period: it begins after now, by a clock that
+/// stepped back), and `seen.part` units are in it and `seen.previous` in the one before.
+pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
+    let (period, Seen { ahead, part: current, previous, .. }) = (limit.period(), *seen);
     let left = ahead.min(period);
     let used = u64::from(current) + weighed(previous, left, period);
     let remaining = limit.capacity().saturating_sub(used);
@@ -88,7 +93,7 @@ pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, ahead: u64, curr
     } else {
         Verdict::Wait(Duration::from_micros(ahead - left + wait(limit, cost, left, current, previous)))
     };
-    Outcome { verdict, remaining, reset: Duration::from_micros(reset) }
+    answer::outcome(verdict, remaining, reset)
 }
 
 /// How long a cost that can pass and does not pass now has to wait, when `left` of the window is left.

@@ -1,13 +1,15 @@
 -- What the keys of a call hold: loaded once, changed in Lua's memory, written once.
 --
 -- KEYS    distinct keys, at most 2,000 (unpack of some 8,000 fails)
--- value   one string a key, packed '<BdI4I6', 19 bytes: tag of the algorithm, then three whole numbers x, y, z; and for
---         tag 4 a fourth, w, packed '<I4', 23 bytes:
+-- value   one string a key, packed '<BdI4I6', 19 bytes: tag of the algorithm, then three whole numbers x, y and
+--         z + g·2^42; and for tag 4 a fourth, w, packed '<I4', 23 bytes:
 --           1 FixedWindow   x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs)
 --           2 TokenBucket, 3 LeakyBucket
 --                           x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N
 --           4 SlidingWindow x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs),
 --                           w = units counted in the window before
+--         g, 0 to 63, is the state's generation: the next one whenever it is cut or carried over into other windows
+--         (an edit, or a clock that stepped back far), so that receipts from before are known.
 --         The layout of tag 5 is told in sliding_log.lua, which writes it itself.
 --         Whatever else is found under a key (another type, length, tag, or numbers that can't be) counts as
 --         nothing and is written over by the next charge.
@@ -18,19 +20,19 @@ local call, pack, unpack_struct, floor = redis.call, struct.pack, struct.unpack,
 local writers = weir.writers
 
 -- with a log (bit 5) some of the values may be long: each is then looked at when it is asked for
-local values = weir.tags_used < 32 and call('MGET', unpack(KEYS)) or {}
+local values = weir.tags_used % 64 < 32 and call('MGET', unpack(KEYS)) or {}
 weir.values = values
 
 -- by place in KEYS; tags[k] is nil before a state was found in the value or put in its place, untils[k] before it
 -- was changed
-local tags, xs, ys, zs, ws, untils = {}, {}, {}, {}, {}, {}
+local tags, xs, ys, zs, ws, gs, untils = {}, {}, {}, {}, {}, {}, {}
 weir.tags = tags
 -- places in KEYS of what must be written, in the order first changed
 local order, changes = {}, 0
 
-local BEYOND = 2 ^ 53
+local BEYOND, GENERATION = 2 ^ 53, 2 ^ 42
 
--- x, y, z, w under key k when it holds a state of algorithm `tag`, else nothing
+-- x, y, z, w, g under key k when it holds a state of algorithm `tag`, else nothing
 function weir.held(k, tag)
   local found = tags[k]
   if found == nil then
@@ -38,8 +40,13 @@ function weir.held(k, tag)
     if value == nil then value = weir.value(k) end
     if value and #value == (tag == 4 and 23 or 19) then
       local t, x, y, z = unpack_struct('<BdI4I6', value)
+      local g = 0
+      if z >= GENERATION then
+        g = floor(z / GENERATION)
+        z = z - g * GENERATION
+      end
       if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
-        found, tags[k], xs[k], ys[k], zs[k] = t, t, x, y, z
+        found, tags[k], xs[k], ys[k], zs[k], gs[k] = t, t, x, y, z, g
         if tag == 4 then
           ws[k] = unpack_struct('<I4', value, 20)
         end
@@ -47,17 +54,17 @@ function weir.held(k, tag)
     end
   end
   if found == tag then
-    return xs[k], ys[k], zs[k], ws[k]
+    return xs[k], ys[k], zs[k], ws[k], gs[k]
   end
 end
 
 -- changes what key k holds, in memory; it matters until `ends`
-function weir.hold(k, tag, x, y, z, ends, w)
+function weir.hold(k, tag, x, y, z, ends, w, g)
   if not untils[k] then
     changes = changes + 1
     order[changes] = k
   end
-  tags[k], xs[k], ys[k], zs[k], untils[k] = tag, x, y, z, ends
+  tags[k], xs[k], ys[k], zs[k], gs[k], untils[k] = tag, x, y, z, g, ends
   if w then
     ws[k] = w
   end
@@ -72,9 +79,9 @@ function weir.write_states()
     local tag, ttl = tags[k], floor((untils[k] - now) / 1000) + 1
     if ttl < ttl_floor then ttl = ttl_floor end
     if tag < 4 then
-      call('PSETEX', KEYS[k], ttl, pack('<BdI4I6', tag, xs[k], ys[k], zs[k]))
+      call('PSETEX', KEYS[k], ttl, pack('<BdI4I6', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION))
     elseif tag == 4 then
-      call('PSETEX', KEYS[k], ttl, pack('<BdI4I6I4', tag, xs[k], ys[k], zs[k], ws[k]))
+      call('PSETEX', KEYS[k], ttl, pack('<BdI4I6I4', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION, ws[k]))
     else
       writers[tag](k, ttl)
     end

@@ -64,16 +64,35 @@ pub(crate) fn leaky_buckets() -> impl Strategy<Value = Limit> {
     buckets_by(Limit::leaky_bucket)
 }
 
+pub(crate) fn queues() -> impl Strategy<Value = Limit> {
+    let longest = Limit::MAX_WAIT.as_micros() as u64;
+    let waits = prop_oneof![Just(0), Just(longest), magnitudes(0, longest)];
+    let bursts = prop_oneof![2 => Just(None), 1 => (1..10_u64).prop_map(Some), 1 => magnitudes(1, Limit::MAX_BURST).prop_map(Some)];
+    (quotas(), bursts, waits).prop_map(|(quota, burst, wait)| {
+        match Limit::leaky_queue(quota, burst, Duration::from_micros(wait)) {
+            Err(weir_limiter::InvalidLimit::TooSlow { most, .. }) => {
+                Limit::leaky_queue(quota, Some(most), Duration::from_micros(wait)).expect("as told")
+            }
+            limit => limit.expect("in range"),
+        }
+    })
+}
+
+/// Leaky buckets of both kinds: their state is the same.
+pub(crate) fn leaky() -> impl Strategy<Value = Limit> {
+    prop_oneof![leaky_buckets(), queues()]
+}
+
 pub(crate) fn buckets() -> impl Strategy<Value = Limit> {
-    prop_oneof![token_buckets(), leaky_buckets()]
+    prop_oneof![token_buckets(), leaky()]
 }
 
 /// Any limit there is.
 pub(crate) fn limits() -> impl Strategy<Value = Limit> {
-    prop_oneof![fixed_windows(), sliding_logs(), sliding_windows(), token_buckets(), leaky_buckets()]
+    prop_oneof![fixed_windows(), sliding_logs(), sliding_windows(), token_buckets(), leaky()]
 }
 
-/// Each algorithm with a capacity of `requests`.
+/// Each algorithm, without a queue, with a capacity of `requests`.
 pub(crate) fn variants(requests: u64, period: Duration) -> Vec<Limit> {
     let quota = Quota::new(requests, period).expect("in range");
     vec![
@@ -92,7 +111,7 @@ pub(crate) fn edits() -> impl Strategy<Value = Vec<Limit>> {
         prop::collection::vec(sliding_logs(), 3),
         prop::collection::vec(sliding_windows(), 3),
         prop::collection::vec(token_buckets(), 3),
-        prop::collection::vec(leaky_buckets(), 3),
+        prop::collection::vec(leaky(), 3),
     ]
 }
 

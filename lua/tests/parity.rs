@@ -49,7 +49,7 @@ fn the_script_and_the_model_agree_on_every_field() {
                         expected.push(by_the_model(now, request, &limits, &mut states));
                     }
                     let decisions = if batch.distinct_keys() == 0 {
-                        batch.read_reply(b"").expect("nothing")
+                        batch.read_reply(b"").expect("nothing").decisions
                     } else {
                         client.decide_at(now, batch)
                     };

@@ -92,6 +92,6 @@ impl Client {
             command.arg(clock);
         }
         let reply: Vec<u8> = command.query(&mut self.connection).expect("the script never fails");
-        batch.read_reply(&reply).expect("a reply to this batch")
+        batch.read_reply(&reply).expect("a reply to this batch").decisions
     }
 }

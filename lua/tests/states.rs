@@ -53,6 +53,7 @@ fn log(s: f64, tail: f64, newest: f64, oldest: f64, most: u32, slots: u32) -> Ve
     let mut value = vec![5];
     [s, tail, newest, oldest].iter().for_each(|number| value.extend(number.to_le_bytes()));
     [most, slots].iter().for_each(|number| value.extend(number.to_le_bytes()));
+    value.push(0);
     value
 }
 

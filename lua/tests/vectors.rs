@@ -1,24 +1,26 @@
 //! Hand-worked histories, held against the model and the script alike. Times are µs after the epoch.
 //!
-//! `limits` names them: "FixedWindow 3 per 10000" or "TokenBucket 2 per 10000 burst 3", each on a key of its own name;
-//! "… on other" puts it on the key `other`, which is how a limit is edited. A step is [at, limit, cost, verdict,
-//! remaining, reset], or for several checks in one request [at, [limit, cost, verdict, remaining, reset], …].
+//! `limits` names them: "FixedWindow 3 per 10000", "TokenBucket 2 per 10000 burst 3" or "LeakyBucket 2 per 10000 wait
+//! 10000", a queue, each on a key of its own name; "… on other" puts it on the key `other`, which is how a limit is edited.
+//! A step is [at, limit, cost, verdict, remaining, reset], then the delay where there is one, or for several checks in one
+//! request [at, [limit, cost, verdict, remaining, reset], …].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use weir_limiter::{Batch, Check, Limit, Outcome, Quota, State, Timestamp, Verdict, decide_shared};
+use weir_limiter::{Batch, Check, Decision, Limit, Quota, State, Timestamp, Verdict, decide_shared};
 
 use crate::server::RedisServer;
 
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("fixed_window", include_str!("vectors/fixed_window.yaml")),
     ("sliding_log", include_str!("vectors/sliding_log.yaml")),
     ("sliding_window", include_str!("vectors/sliding_window.yaml")),
     ("token_bucket", include_str!("vectors/token_bucket.yaml")),
     ("leaky_bucket", include_str!("vectors/leaky_bucket.yaml")),
+    ("queue", include_str!("vectors/queue.yaml")),
     ("groups", include_str!("vectors/groups.yaml")),
 ];
 
@@ -32,7 +34,14 @@ struct History {
 struct Step {
     at: u64,
     checks: Vec<Check<String>>,
-    expected: Vec<Outcome>,
+    expected: Vec<Told>,
+}
+
+/// Verdict, remaining, reset, delay.
+type Told = (Verdict, u64, Duration, Duration);
+
+fn told(decision: &Decision) -> Vec<Told> {
+    decision.outcomes.iter().map(|told| (told.verdict, told.remaining, told.reset, told.delay)).collect()
 }
 
 fn histories() -> Vec<(String, Vec<Step>)> {
@@ -59,6 +68,12 @@ fn limit(name: &str, text: &str) -> (String, Limit) {
         ["TokenBucket", n, "per", p, "burst", b, rest @ ..] => {
             (Limit::token_bucket(quota(n, p), number(b)).expect(text), rest)
         }
+        ["LeakyBucket", n, "per", p, "burst", b, "wait", w, rest @ ..] => {
+            (Limit::leaky_queue(quota(n, p), Some(number(b)), Duration::from_micros(number(w))).expect(text), rest)
+        }
+        ["LeakyBucket", n, "per", p, "wait", w, rest @ ..] => {
+            (Limit::leaky_queue(quota(n, p), None, Duration::from_micros(number(w))).expect(text), rest)
+        }
         ["LeakyBucket", n, "per", p, "burst", b, rest @ ..] => {
             (Limit::leaky_bucket(quota(n, p), number(b)).expect(text), rest)
         }
@@ -79,6 +94,13 @@ fn step(row: &[Value], limits: &BTreeMap<&str, (String, Limit)>) -> Step {
     };
     let mut step = Step { at: at.as_u64().expect("µs"), checks: vec![], expected: vec![] };
     for row in rows {
+        let (row, delay) = if let [row @ .., delay] = row
+            && row.len() == 5
+        {
+            (row, delay.as_u64())
+        } else {
+            (row, Some(0))
+        };
         let [name, cost, verdict, remaining, reset] = row else { panic!("{row:?} is not a check") };
         let (key, limit) = limits[name.as_str().expect("a limit's name")].clone();
         step.checks.push(Check { key, limit, cost: cost.as_u64().expect("a cost") });
@@ -88,8 +110,8 @@ fn step(row: &[Value], limits: &BTreeMap<&str, (String, Limit)>) -> Step {
             None if verdict == "never" => Verdict::Never,
             _ => panic!("{verdict} is not a verdict"),
         };
-        let reset = Duration::from_micros(reset.as_u64().expect("µs"));
-        step.expected.push(Outcome { verdict, remaining: remaining.as_u64().expect("units"), reset });
+        let [reset, delay] = [reset.as_u64(), delay].map(|micros| Duration::from_micros(micros.expect("µs")));
+        step.expected.push((verdict, remaining.as_u64().expect("units"), reset, delay));
     }
     step
 }
@@ -106,8 +128,8 @@ fn the_model_follows_every_hand_worked_history() {
             let slots: Vec<_> = step.checks.iter().map(|check| keys.binary_search(&&check.key).expect("it")).collect();
             let checks: Vec<_> = step.checks.iter().map(|check| (check.limit, check.cost)).collect();
             let decision = decide_shared(Timestamp::from_micros(step.at), &checks, &slots, &mut held);
-            assert_eq!(decision.outcomes, step.expected, "{name}, step {}", number + 1);
-            let passed = step.expected.iter().all(|outcome| outcome.verdict == Verdict::Pass);
+            assert_eq!(told(&decision), step.expected, "{name}, step {}", number + 1);
+            let passed = step.expected.iter().all(|told| told.0 == Verdict::Pass);
             assert_eq!(decision.admitted, passed, "{name}, step {}", number + 1);
             for (key, state) in keys.into_iter().zip(held) {
                 states.insert(key.clone(), state);
@@ -126,7 +148,7 @@ fn the_script_follows_every_hand_worked_history() {
             let mut batch = Batch::new();
             batch.push(&step.checks.into_iter().map(named).collect::<Vec<_>>());
             let decisions = client.decide_at(step.at, &batch);
-            assert_eq!(decisions[0].outcomes, step.expected, "{name}, step {}", number + 1);
+            assert_eq!(told(&decisions[0]), step.expected, "{name}, step {}", number + 1);
         }
     }
 }

@@ -24,7 +24,8 @@ fn checks(policy: &Policy) -> Vec<LimitCheck<'_>> {
 }
 
 fn outcome(verdict: Verdict, remaining: u64, reset_millis: u64) -> Outcome {
-    Outcome { verdict, remaining, reset: Duration::from_millis(reset_millis) }
+    let reset = Duration::from_millis(reset_millis);
+    Outcome { verdict, remaining, reset, delay: Duration::ZERO, receipt: None }
 }
 
 async fn enforcer(store: &str, policies: Vec<Policy>) -> Enforcer {

@@ -95,6 +95,7 @@ impl Group {
             Value::BulkString(reply) => self
                 .batch
                 .read_reply(&reply)
+                .map(|reply| reply.decisions)
                 .map_err(|error| StoreError::new(Reason::Protocol, format!("the script's reply: {error}"))),
             _ => Err(StoreError::new(Reason::Protocol, "the script's reply is not a string")),
         });
