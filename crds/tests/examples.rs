@@ -19,7 +19,7 @@ fn every_example_compiles_without_a_warning() {
         read.push(path.file_stem().unwrap().to_string_lossy().into_owned());
     }
     read.sort();
-    assert_eq!(read, ["login", "per-tenant", "quickstart"]);
+    assert_eq!(read, ["login", "per-tenant", "quickstart", "responses", "shadow"]);
 }
 
 #[test]

@@ -1,27 +1,32 @@
 //! The decision about one request: what limits see it, what the store says, what the client is told. It knows no
 //! connection: the proxy asks it once for each request and acts on the ruling.
 pub mod numbers;
+mod rate_limit_fields;
 mod refusal;
+mod shadow;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use refusal::WEIR_ERROR;
 
 use crate::clock;
 use crate::log::sampler::Sampler;
-use crate::metrics::Metrics;
+use crate::metrics::{LimitCounters, Metrics};
 use crate::proxy::gate::{Gate, LimitHeaders, Ruling};
 use crate::reload::known::Running;
 use arc_swap::ArcSwap;
 use http::HeaderName;
 use http::request::Parts;
 use numbers::Refusing;
+use shadow::{Shadow, Shadows};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use table::{LimitEntry, Table};
+use told::{Moment, Told};
 use weir_limiter::{Check, Decision};
 use weir_policy::{LimitCheck, Lookup, NoteKind, OnStoreFailure, Rejection, RejectionReason, RequestView};
 use weir_store::{StateKey, Store, StoreError};
@@ -34,6 +39,7 @@ const REFUSALS_LOGGED: u32 = 10;
 pub struct Enforcer {
     table: ArcSwap<Table>,
     store: Store,
+    shadows: Shadows,
     metrics: Arc<Metrics>,
     refusals: Sampler,
     failures: Sampler,
@@ -45,7 +51,7 @@ impl Enforcer {
     pub fn new(store: Store, metrics: Arc<Metrics>) -> Self {
         let now = clock::now();
         let (refusals, failures) = (Sampler::new(REFUSALS_LOGGED, now), Sampler::new(1, now));
-        Self { table: ArcSwap::default(), store, metrics, refusals, failures }
+        Self { table: ArcSwap::default(), store, shadows: Shadows::new(), metrics, refusals, failures }
     }
 
     /// From now on these policies are in force. Counts stay: where they lie depends on names, not on generations.
@@ -70,7 +76,7 @@ impl Enforcer {
     pub async fn decide(&self, request: &Parts, peer: IpAddr) -> Ruling {
         let table = self.table.load_full();
         let view = RequestView { method: &request.method, target: &request.uri, headers: &request.headers, peer };
-        let Lookup { checks, rejected, notes } = table.routes.lookup(&view);
+        let Lookup { checks, shadows, shadow_rejections, rejected, notes } = table.routes.lookup(&view);
         for note in &notes {
             if let Some(LimitEntry { counters, .. }) = table.entry(note.limit) {
                 match note.kind {
@@ -83,6 +89,7 @@ impl Enforcer {
             return self.reject(&table, &rejection);
         }
         if checks.is_empty() {
+            self.count_shadows(&table, &shadows, &shadow_rejections);
             return Ruling::Admit(LimitHeaders::none());
         }
         let started = clock::now();
@@ -91,10 +98,41 @@ impl Enforcer {
         let now = clock::now();
         self.metrics.decision_seconds.observe(now.duration_since(started).as_secs_f64());
         match decision {
-            Ok(decision) if decision.admitted => admit(&table, &checks, &decision),
+            Ok(decision) if decision.admitted => {
+                self.count_shadows(&table, &shadows, &shadow_rejections);
+                admit(&table, &checks, &decision, now)
+            }
             Ok(decision) => self.refuse(&table, &checks, &keyed, &decision, now),
-            Err(error) => self.store_failed(&table, &checks, &error, now),
+            Err(error) => {
+                let ruling = self.store_failed(&table, &checks, &error, now);
+                // asking again would only add to what the store is suffering from
+                if matches!(ruling, Ruling::Admit(_)) {
+                    for entry in shadows.iter().filter_map(|check| table.entry(check.limit)) {
+                        entry.counters.store_failed.inc();
+                    }
+                }
+                ruling
+            }
         }
+    }
+
+    /// When what shadow limits were to count is counted; within the store's bound.
+    pub async fn settled(&self) {
+        self.shadows.settled().await;
+    }
+
+    /// Has an admitted request counted by the limits that only count.
+    fn count_shadows(&self, table: &Table, shadows: &[LimitCheck<'_>], rejections: &[Rejection<'_>]) {
+        for rejection in rejections {
+            if let Some(LimitEntry { counters, .. }) = table.entry(rejection.limit) {
+                count_rejection(counters, rejection);
+                counters.shadow_refused.inc();
+            }
+        }
+        let checks = self.keyed(table, shadows);
+        let counters = shadows.iter().filter_map(|check| Some(table.entry(check.limit)?.counters.clone()));
+        let shadows = checks.into_iter().zip(counters).map(|(check, counters)| Shadow { check, counters }).collect();
+        self.shadows.charge(&self.store, shadows);
     }
 
     fn keyed(&self, table: &Table, checks: &[LimitCheck<'_>]) -> Vec<Check<StateKey>> {
@@ -110,10 +148,7 @@ impl Enforcer {
 
     fn reject(&self, table: &Table, rejection: &Rejection<'_>) -> Ruling {
         if let Some(LimitEntry { counters, .. }) = table.entry(rejection.limit) {
-            match rejection.reason {
-                RejectionReason::MissingKey(_) => counters.missing_key.inc(),
-                RejectionReason::AmbiguousKey(_) | RejectionReason::KeyTooLong(_) => counters.key_ambiguous.inc(),
-            };
+            count_rejection(counters, rejection);
         }
         let (policy, limit, why) = (&rejection.policy.id.name, &rejection.limit.name, &rejection.reason);
         tracing::debug!(%policy, %limit, %why, "a request can't be counted and was refused");
@@ -136,7 +171,7 @@ impl Enforcer {
             let key = checks.iter().zip(keyed).find(|(check, _)| std::ptr::eq(*check, first.check));
             self.log_refusal(first, key.map_or("", |(_, keyed)| keyed.key.short()), now);
         }
-        Ruling::Refuse(Box::new(refusal::limited(&refusing)))
+        Ruling::Refuse(Box::new(refusal::limited(&refusing, checks, moment(now))))
     }
 
     fn log_refusal(&self, refusing: &Refusing<'_>, key: &str, now: Instant) {
@@ -187,9 +222,24 @@ impl Gate for Enforcer {
     }
 }
 
-fn admit(table: &Table, checks: &[LimitCheck<'_>], decision: &Decision) -> Ruling {
+fn admit(table: &Table, checks: &[LimitCheck<'_>], decision: &Decision, now: Instant) -> Ruling {
     for entry in checks.iter().filter_map(|check| table.entry(check.limit)) {
         entry.counters.admitted.inc();
     }
-    Ruling::Admit(numbers::tightest(checks, &decision.outcomes).map(LimitHeaders::new).unwrap_or_default())
+    let reported = numbers::tightest(checks, &decision.outcomes);
+    let told = reported.and_then(|(reported, standing)| Told::new(reported, standing, checks, now));
+    let headers = told.map(|told| LimitHeaders::new(move |headers| told.apply(headers, moment(clock::now()))));
+    Ruling::Admit(headers.unwrap_or_default())
+}
+
+fn count_rejection(counters: &LimitCounters, rejection: &Rejection<'_>) {
+    match rejection.reason {
+        RejectionReason::MissingKey(_) => counters.missing_key.inc(),
+        RejectionReason::AmbiguousKey(_) | RejectionReason::KeyTooLong(_) => counters.key_ambiguous.inc(),
+    };
+}
+
+/// An instant with the date it is told by.
+fn moment(instant: Instant) -> Moment {
+    Moment { instant, date: clock::date() }
 }

@@ -33,10 +33,12 @@ pub struct Metrics {
 /// The counters of one limit, looked up once when its policy comes into force.
 #[derive(Clone, Debug)]
 pub struct LimitCounters {
-    /// Counted by this limit and admitted.
+    /// Counted by this limit and admitted; of a shadow limit: what it would have admitted.
     pub admitted: Counter,
     /// Refused because of this limit.
     pub refused: Counter,
+    /// Of a shadow limit: what it would have refused, were it enforced.
+    pub shadow_refused: Counter,
     /// A key was missing: counted under what stands for it, or answered 400.
     pub missing_key: Counter,
     /// A key was missing, and this limit let the request go uncounted.
@@ -75,7 +77,8 @@ struct ReloadLabels {
     result: &'static str,
 }
 
-const OUTCOMES: [&str; 6] = ["admitted", "refused", "missing_key", "skipped", "key_ambiguous", "store_failed"];
+const OUTCOMES: [&str; 7] =
+    ["admitted", "refused", "shadow_refused", "missing_key", "skipped", "key_ambiguous", "store_failed"];
 
 impl Metrics {
     /// All at zero; `extend` registers what other rooms count, under names of its own.
@@ -117,8 +120,9 @@ impl Metrics {
             let labels = DecisionLabels { policy: policy.to_owned(), limit: limit.to_owned(), outcome };
             self.decisions.get_or_create_owned(&labels)
         };
-        let [admitted, refused, missing_key, skipped, key_ambiguous, store_failed] = OUTCOMES.map(counter);
-        LimitCounters { admitted, refused, missing_key, skipped, key_ambiguous, store_failed }
+        let [admitted, refused, shadow_refused, missing_key, skipped, key_ambiguous, store_failed] =
+            OUTCOMES.map(counter);
+        LimitCounters { admitted, refused, shadow_refused, missing_key, skipped, key_ambiguous, store_failed }
     }
 
     /// Takes the counters of a limit out of the text: its policy is gone, and gone policies must not gather for ever.

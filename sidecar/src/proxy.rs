@@ -17,7 +17,7 @@ mod streams;
 mod tunnel;
 mod upstream;
 
-pub use gate::{Gate, LimitHeaders, Numbers, Ruling};
+pub use gate::{Gate, LimitHeaders, Ruling};
 pub use limits::{ForwardedFor, ProxyLimits};
 pub use metrics::ProxyMetrics;
 pub use route::{Target, Upstream};

@@ -67,7 +67,12 @@ async fn answer(
     let mut response = Response::new(Full::from("hello from the application\n"));
     match request.uri().path() {
         "/healthz" if unwell.load(Ordering::SeqCst) => *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
-        "/own-limit" => drop(response.headers_mut().insert("x-ratelimit-limit", "7".parse().unwrap())),
+        "/own-limit" => {
+            let own = [("x-ratelimit-limit", "7"), ("ratelimit", "\"own\";r=7"), ("retry-after", "77")];
+            for (name, value) in own {
+                response.headers_mut().insert(name, value.parse().unwrap());
+            }
+        }
         "/slow" => tokio::time::sleep(Duration::from_millis(300)).await,
         _ => {}
     }

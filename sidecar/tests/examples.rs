@@ -1,9 +1,12 @@
 //! Every example does what its comments promise.
 use super::app::App;
 use super::client::{Connection, ask};
+use super::policies::enough_of_the_hour;
+use super::responses::items;
+use super::shadows::counted;
 use super::sidecar::Sidecar;
 use hyper::Method;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/examples");
 
@@ -18,7 +21,7 @@ fn every_example_has_a_test_here_or_is_the_quickstart() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["login.yaml", "per-tenant.yaml", "quickstart.yaml"]);
+    assert_eq!(names, ["login.yaml", "per-tenant.yaml", "quickstart.yaml", "responses.yaml", "shadow.yaml"]);
 }
 
 #[tokio::test]
@@ -61,4 +64,40 @@ async fn an_invented_tenant_does_not_get_around_the_limit_of_its_address() {
     let law = 100 + began.elapsed().as_millis() as u64 * 20 / 1000 + 1;
     assert!((100..=law).contains(&admitted), "{admitted}, the law allows {law}");
     assert_eq!(refused.json()["violated-policies"], serde_json::json!(["per-tenant/per-address"]));
+}
+
+#[tokio::test]
+async fn responses_tell_all_there_is_to_tell() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("responses")]);
+    let mut connection = Connection::to(sidecar.listen);
+    let refused = loop {
+        let answer = connection.get("/own-limit", &[]).await.unwrap();
+        let listed: Vec<String> = items(&answer, "ratelimit-policy").into_iter().map(|(name, _)| name).collect();
+        let reported = items(&answer, "ratelimit").remove(0).0;
+        assert!(listed.len() == 2 && listed[0] == reported, "{listed:?} {reported}");
+        let limit = if reported == "responses/per-hour" { 100 } else { 20 };
+        assert_eq!(answer.number("x-ratelimit-limit"), limit, "not the application's 7");
+        if answer.status == 429 {
+            break answer;
+        }
+        assert!(app.served() <= 100, "nothing stops it");
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    assert!(refused.number("x-ratelimit-reset") + 60 >= now, "a time of day");
+    assert!(refused.number("retry-after") >= 1);
+}
+
+#[tokio::test]
+async fn shadow_refuses_at_twenty_and_tells_of_fifteen() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("shadow")]);
+    let mut connection = Connection::to(sidecar.listen);
+    for sent in 0..25 {
+        let answer = connection.get("/", &[]).await.unwrap();
+        assert_eq!((answer.status, answer.number("x-ratelimit-limit")), (if sent < 20 { 200 } else { 429 }, 20));
+    }
+    counted(&[&sidecar], "default/shadow/tighter", 20).await;
 }

@@ -18,6 +18,8 @@ mod redirect;
 mod redis;
 mod reload_file;
 mod reload_folder;
+mod responses;
+mod shadows;
 mod sidecar;
 mod store_faults;
 mod two_sidecars;

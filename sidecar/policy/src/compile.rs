@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::fault::Collector;
-use crate::policy::{OnMissingKey, Policy, PolicyId, PolicyLimit};
+use crate::policy::{Enforcement, OnMissingKey, Policy, PolicyId, PolicyLimit};
+use crate::response::ResponseOptions;
 use crate::{Fault, Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
 mod limit;
 mod node;
 mod request_match;
+mod response;
 mod selector;
 
 use node::Node;
@@ -48,6 +50,9 @@ fn compile_value(id: PolicyId, spec: &Value) -> Result<Policy, Faults> {
     let selector =
         root.child("selector").map_or(Some(crate::Selector::default()), |s| selector::compile(&s, &mut meanings));
     let on_store_failure = root.read("onStoreFailure").unwrap_or_default();
+    let enforcement: Enforcement = root.read("enforcement").unwrap_or_default();
+    let response =
+        root.child("response").map_or(Some(ResponseOptions::default()), |r| response::compile(&r, &mut meanings));
     let nodes = root.child("limits").map(|list| list.items()).unwrap_or_default();
     let limits: Vec<Option<PolicyLimit>> = nodes.iter().map(|limit| limit::compile(limit, &mut meanings)).collect();
     same_names(&nodes, &mut meanings);
@@ -55,10 +60,13 @@ fn compile_value(id: PolicyId, spec: &Value) -> Result<Policy, Faults> {
 
     faults.extend(meanings);
     let limits: Option<Vec<PolicyLimit>> = limits.into_iter().collect();
-    let policy = limits.zip(selector).map(|(mut limits, selector)| {
+    let policy = limits.zip(selector).zip(response).map(|((mut limits, selector), response)| {
+        if enforcement == Enforcement::Shadow {
+            limits.iter_mut().for_each(|limit| limit.enforcement = Enforcement::Shadow);
+        }
         // the order in which limits are written decides nothing, not even which of two refusals is named
         limits.sort_by(|a, b| a.name.cmp(&b.name));
-        Policy { id, selector, on_store_failure, limits, warnings }
+        Policy { id, selector, on_store_failure, limits, response, warnings }
     });
     faults.finish(policy)
 }

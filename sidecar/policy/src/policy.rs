@@ -5,8 +5,9 @@ use weir_limiter::Limit;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::request_match::CompiledMatch;
+use crate::response::ResponseOptions;
 use crate::selector::Selector;
-pub use crate::spec::{OnMissingKey, OnStoreFailure};
+pub use crate::spec::{Enforcement, OnMissingKey, OnStoreFailure};
 
 /// Which policy, in which version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +33,8 @@ pub struct Policy {
     pub on_store_failure: OnStoreFailure,
     /// Its limits, ordered by name.
     pub limits: Vec<PolicyLimit>,
+    /// What clients are told about its limits.
+    pub response: ResponseOptions,
     /// What is valid and may still surprise, for the status and the log.
     pub warnings: Vec<Fault>,
 }
@@ -45,6 +48,8 @@ pub struct PolicyLimit {
     pub limit: Limit,
     /// What one request costs: 1.
     pub cost: u64,
+    /// Whether it refuses. Shadow when the policy is.
+    pub enforcement: Enforcement,
     pub(crate) matches: CompiledMatch,
     pub(crate) keys: Vec<Key>,
     pub(crate) on_missing_key: OnMissingKey,

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use crate::header_key::{MAX_VALUE, Unusable, same_when_folded};
 use crate::identity::Identity;
 use crate::key::{Key, Reading};
-use crate::policy::{Policy, PolicyLimit};
+use crate::policy::{Enforcement, Policy, PolicyLimit};
 use crate::request_match::Seen;
 
 /// The policies that run, all at once replaced by another table when they change.
@@ -35,9 +35,13 @@ pub struct RequestView<'r> {
 /// What the table says about a request.
 #[derive(Debug, Default)]
 pub struct Lookup<'t> {
-    /// The limits that count it; empty: nothing does.
+    /// The enforced limits that count it; empty: nothing keeps it back.
     pub checks: Vec<LimitCheck<'t>>,
-    /// Set when the request is to be answered without counting; then `checks` means nothing.
+    /// The limits that only count it, if it is admitted.
+    pub shadows: Vec<LimitCheck<'t>>,
+    /// What such limits can't count and, were they enforced, would have answered.
+    pub shadow_rejections: Vec<Rejection<'t>>,
+    /// Set when the request is to be answered without counting; then nothing else but `notes` means anything.
     pub rejected: Option<Rejection<'t>>,
     /// What metrics want to know besides.
     pub notes: Vec<Note<'t>>,
@@ -170,13 +174,21 @@ impl<'t> Lookup<'t> {
                 Reading::Unusable(name, Unusable::Ambiguous) => RejectionReason::AmbiguousKey(name),
                 Reading::Unusable(name, Unusable::TooLong) => RejectionReason::KeyTooLong(name),
             };
-            self.rejected = Some(Rejection { policy, limit, reason });
+            let rejection = Rejection { policy, limit, reason };
+            match limit.enforcement {
+                Enforcement::Enforce => self.rejected = Some(rejection),
+                Enforcement::Shadow => self.shadow_rejections.push(rejection),
+            }
             return;
         }
         if missing {
             self.notes.push(Note { policy, limit, kind: NoteKind::MissingKey });
         }
-        self.checks.push(LimitCheck { policy, limit, identity: identity.into_bytes() });
+        let checks = match limit.enforcement {
+            Enforcement::Enforce => &mut self.checks,
+            Enforcement::Shadow => &mut self.shadows,
+        };
+        checks.push(LimitCheck { policy, limit, identity: identity.into_bytes() });
     }
 }
 

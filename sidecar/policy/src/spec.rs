@@ -5,15 +5,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod enforcement;
 mod key;
 mod limit;
 mod request_match;
+mod response;
 mod rule;
 mod selector;
 
+pub use enforcement::Enforcement;
 pub use key::{ClientAddressKey, HeaderKey, KeySource};
 pub use limit::{Algorithm, LimitSpec, OnMissingKey, Rate};
 pub use request_match::{PathMatch, RequestMatch};
+pub use response::{ExistingHeaders, LimitHeader, ResetFormat, ResponseSpec, RetryAfterFormat};
 pub use selector::{LabelOperator, LabelRequirement, LabelSelector};
 
 pub(crate) use rule::text;
@@ -29,6 +33,12 @@ pub struct RateLimitPolicySpec {
     #[serde(default, skip_serializing_if = "LabelSelector::is_empty")]
     pub selector: LabelSelector,
 
+    /// Whether the limits of this policy refuse. Enforce (the default): they do. Shadow: they count, each for itself, the
+    /// requests that the enforced limits let pass, and never refuse, delay or appear in a response; the metric
+    /// `weir_decisions_total` tells as `shadow_refused` what they would have refused.
+    #[serde(default)]
+    pub enforcement: Enforcement,
+
     /// What happens to a request that a limit of this policy matches while the store of the counts can't be reached.
     /// Allow (the default) lets it pass uncounted; Deny answers 503. Where several policies match, Deny wins.
     #[serde(default)]
@@ -41,6 +51,12 @@ pub struct RateLimitPolicySpec {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
     )]
     pub limits: Vec<LimitSpec>,
+
+    /// What clients are told about the limits of this policy. Where several policies apply to a request, that of the limit
+    /// which is reported decides: of a refused request the one with the longest wait, of an admitted one that with the
+    /// smallest share left. Example: `{headers: [XRateLimit, RateLimit], status: 503}`.
+    #[serde(default, skip_serializing_if = "ResponseSpec::is_default")]
+    pub response: ResponseSpec,
 }
 
 /// What happens to a request that can't be counted because the store is away.

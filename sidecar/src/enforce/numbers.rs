@@ -1,8 +1,8 @@
 //! Which of several limits a client is told about, and in what numbers. Pure: a decision in, numbers out.
-use crate::proxy::gate::Numbers;
+use super::told;
 use std::cmp::Reverse;
 use std::time::Duration;
-use weir_limiter::{Outcome, Verdict};
+use weir_limiter::{Algorithm, Limit, Outcome, Verdict};
 use weir_policy::{LimitCheck, Policy, PolicyLimit};
 
 /// A limit that refuses.
@@ -14,31 +14,48 @@ pub struct Refusing<'c> {
     pub outcome: &'c Outcome,
 }
 
-fn numbers(limit: &PolicyLimit, outcome: &Outcome) -> Numbers {
-    Numbers { limit: limit.limit.capacity(), remaining: outcome.remaining, reset: whole_seconds(outcome.reset) }
+/// Where a client stands with one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// N of a window, B of a bucket.
+    pub limit: u64,
+    /// Whole units left.
+    pub remaining: u64,
+    /// Until the window ends or the bucket is full.
+    pub reset: Duration,
+    /// What `reset` is told as when it is shorter: a second on a refusal, as nothing is ever free "in 0 s".
+    pub least: Duration,
+    /// Until there is more than what is left, or, on a refusal, until the same request passes. None when nothing is used, and
+    /// where waiting never helps.
+    pub more: Option<Duration>,
+}
+
+impl Standing {
+    /// After a charge.
+    fn admitted(limit: &PolicyLimit, outcome: &Outcome) -> Self {
+        let (limit, remaining, reset) = (&limit.limit, outcome.remaining, outcome.reset);
+        Self { limit: limit.capacity(), remaining, reset, least: Duration::ZERO, more: more(limit, outcome) }
+    }
 }
 
 impl Refusing<'_> {
-    /// The numbers that go with a refusal: the reset is at least one second away, as nothing is ever free "in 0 s".
+    /// Where the client stands who is refused.
     #[must_use]
-    pub fn numbers(&self) -> Numbers {
-        let numbers = numbers(self.check.limit, self.outcome);
-        Numbers { reset: numbers.reset.max(1), ..numbers }
+    pub fn standing(&self) -> Standing {
+        let (limit, least) = (self.check.limit, Duration::from_secs(1));
+        Standing { least, more: self.wait().map(|wait| wait.max(least)), ..Standing::admitted(limit, self.outcome) }
     }
 
-    /// Seconds for `Retry-After`, at least 1; `None` where waiting never helps.
+    /// The wait for `Retry-After`, at least a second; `None` where waiting never helps.
     #[must_use]
-    pub fn retry_after(&self) -> Option<u64> {
-        match self.outcome.verdict {
-            Verdict::Wait(wait) => Some(whole_seconds(wait).max(1)),
-            Verdict::Pass | Verdict::Never => None,
-        }
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.standing().more
     }
 
     /// The limit as clients know it: `policy/limit`.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{}/{}", self.check.policy.id.name, self.check.limit.name)
+        told::name(self.check)
     }
 
     /// The wait, `None` where it has no end.
@@ -62,12 +79,15 @@ pub fn refusing<'c>(checks: &'c [LimitCheck<'c>], outcomes: &'c [Outcome]) -> Ve
     refusing
 }
 
-/// The numbers of the limit with the smallest share left, ties by policy and limit name; `None` when nothing counted.
+/// The limit to report of an admitted request, and where the client stands with it: that with the smallest share left,
+/// ties by policy and limit name, of those whose policies tell of them at all.
 #[must_use]
-pub fn tightest(checks: &[LimitCheck<'_>], outcomes: &[Outcome]) -> Option<Numbers> {
+pub fn tightest<'c>(checks: &'c [LimitCheck<'c>], outcomes: &[Outcome]) -> Option<(&'c LimitCheck<'c>, Standing)> {
+    let told = |check: &LimitCheck<'_>| check.policy.response.x_rate_limit || check.policy.response.rate_limit;
     checks
         .iter()
         .zip(outcomes)
+        .filter(|(check, _)| told(check))
         .min_by(|(check_a, a), (check_b, b)| {
             let (left_a, left_b) = (u128::from(a.remaining), u128::from(b.remaining));
             let (full_a, full_b) =
@@ -75,13 +95,25 @@ pub fn tightest(checks: &[LimitCheck<'_>], outcomes: &[Outcome]) -> Option<Numbe
             let by_share = (left_a * full_b).cmp(&(left_b * full_a));
             by_share.then_with(|| name(check_a.policy, check_a.limit).cmp(&name(check_b.policy, check_b.limit)))
         })
-        .map(|(check, outcome)| numbers(check.limit, outcome))
+        .map(|(check, outcome)| (check, Standing::admitted(check.limit, outcome)))
 }
 
 fn name<'p>(policy: &'p Policy, limit: &'p PolicyLimit) -> (&'p str, &'p str, &'p str) {
     (&policy.id.namespace, &policy.id.name, &limit.name)
 }
 
-fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+/// Until one unit more is left than now.
+fn more(limit: &Limit, outcome: &Outcome) -> Option<Duration> {
+    let missing = limit.capacity().checked_sub(outcome.remaining + 1)?;
+    match limit.algorithm() {
+        Algorithm::FixedWindow => Some(outcome.reset),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+            // it is full in `reset`, and one unit comes each P/N
+            let requests = u128::from(limit.quota().requests());
+            let after = u128::from(missing) * limit.quota().period().as_micros();
+            let more = (outcome.reset.as_micros() * requests).saturating_sub(after).div_ceil(requests.max(1));
+            u64::try_from(more).ok().map(Duration::from_micros)
+        }
+        Algorithm::SlidingWindow | Algorithm::SlidingLog => None,
+    }
 }

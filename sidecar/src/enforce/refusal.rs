@@ -1,10 +1,12 @@
 //! The answers of a sidecar that refuses: 429, 400, 503, each with a body after RFC 9457.
 use super::numbers::Refusing;
+use super::told::{Moment, Told, unix_seconds, whole_seconds};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
-use weir_policy::Rejection;
+use std::time::{Duration, UNIX_EPOCH};
+use weir_policy::{LimitCheck, Rejection, RetryAfterFormat};
 
 /// Says that the answer is the sidecar's own and of which kind.
 pub const WEIR_ERROR: HeaderName = HeaderName::from_static("weir-error");
@@ -24,31 +26,47 @@ struct Problem {
     violated_policies: Vec<String>,
 }
 
-/// 429 for the first of `refusing`, naming all of them; there is at least one.
+/// For the first of `refusing`, as its policy has it (429 if it says nothing), naming all of them; there is at least one.
+/// `checks` are all limits that the request was held against.
 #[must_use]
-pub(super) fn limited(refusing: &[Refusing<'_>]) -> Response<Bytes> {
+pub(super) fn limited(refusing: &[Refusing<'_>], checks: &[LimitCheck<'_>], now: Moment) -> Response<Bytes> {
     let Some(reported) = refusing.first() else { return store_failed() };
-    let policy = &reported.check.policy.id;
+    let (policy, options) = (&reported.check.policy.id, reported.check.policy.response);
     let what_helps = match reported.retry_after() {
-        Some(seconds) => format!("retry in {seconds} s"),
+        Some(wait) => format!("retry in {} s", whole_seconds(wait)),
         None => "this limit never lets such a request pass".to_owned(),
     };
     let mut response = answer(
-        StatusCode::TOO_MANY_REQUESTS,
+        options.status,
         HeaderValue::from_static("limited"),
         Problem {
             r#type: QUOTA_EXCEEDED,
             title: "Request cannot be satisfied as assigned quota has been exceeded",
-            status: 429,
+            status: options.status.as_u16(),
             detail: format!("{}/{}/{}: {what_helps}", policy.namespace, policy.name, reported.check.limit.name),
             violated_policies: refusing.iter().map(|each| each.name()).collect(),
         },
     );
-    reported.numbers().write(response.headers_mut());
-    if let Some(seconds) = reported.retry_after() {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    let headers = response.headers_mut();
+    if let Some(told) = Told::new(reported.check, reported.standing(), checks, now.instant) {
+        told.apply(headers, now);
+    }
+    if let Some(wait) = reported.retry_after() {
+        headers.insert(RETRY_AFTER, retry_after(options.retry_after_format, wait, now));
     }
     response
+}
+
+/// RFC 9110 §10.2.3.
+fn retry_after(format: RetryAfterFormat, wait: Duration, now: Moment) -> HeaderValue {
+    match format {
+        RetryAfterFormat::DelaySeconds => HeaderValue::from(whole_seconds(wait)),
+        RetryAfterFormat::HttpDate => {
+            // the years 1970 to 9999 have a date: a wait is at most ten years
+            let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(unix_seconds(now.date, wait)));
+            HeaderValue::try_from(date).unwrap_or_else(|_| HeaderValue::from(whole_seconds(wait)))
+        }
+    }
 }
 
 /// 400 or 431 for a request that can't be counted; the body says which header would have to be how.

@@ -2,7 +2,8 @@
 //! its own matter; this file has no opinion about policies.
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, Response};
+use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
 
@@ -27,71 +28,41 @@ pub enum Ruling {
     Refuse(Box<Response<Bytes>>),
 }
 
-/// The `X-RateLimit-*` headers of an admitted response, or none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LimitHeaders(Option<Numbers>);
+/// What the response to an admitted request says about limits, put on it when it goes out.
+#[derive(Default)]
+pub struct LimitHeaders(Option<Put>);
 
-/// The numbers of one limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Numbers {
-    /// N of a window, B of a bucket.
-    pub limit: u64,
-    /// Whole units left.
-    pub remaining: u64,
-    /// Seconds, rounded up, until the window ends or the bucket is full.
-    pub reset: u64,
-}
-
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+type Put = Box<dyn Fn(&mut HeaderMap) + Send + Sync>;
 
 impl LimitHeaders {
-    /// No limit applied, so nothing is said.
+    /// Nothing is said.
     #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// These numbers.
+    /// What `put` does to the headers of the application.
     #[must_use]
-    pub fn new(numbers: Numbers) -> Self {
-        Self(Some(numbers))
+    pub fn new(put: impl Fn(&mut HeaderMap) + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(put)))
     }
 
-    /// Adds the three headers, unless the application sent any of them: then all of ours stay out, as numbers of two
-    /// limiters side by side could not be told apart.
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Puts them on a response that goes out now.
     pub fn apply(&self, headers: &mut HeaderMap) {
-        let Some(numbers) = self.0 else { return };
-        if [LIMIT, REMAINING, RESET].iter().any(|name| headers.contains_key(name)) {
-            return;
+        if let Some(put) = &self.0 {
+            put(headers);
         }
-        numbers.write(headers);
     }
 }
 
-impl Numbers {
-    /// Puts the three headers in, replacing what is there.
-    pub fn write(&self, headers: &mut HeaderMap) {
-        headers.insert(LIMIT, HeaderValue::from(self.limit));
-        headers.insert(REMAINING, HeaderValue::from(self.remaining));
-        headers.insert(RESET, HeaderValue::from(self.reset));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_header_of_the_application_keeps_ours_out_as_a_group() {
-        let ours = LimitHeaders::new(Numbers { limit: 20, remaining: 3, reset: 60 });
-        let mut headers = HeaderMap::new();
-        ours.apply(&mut headers);
-        assert_eq!(headers.len(), 3);
-        let mut headers = HeaderMap::new();
-        headers.insert(RESET, HeaderValue::from(7));
-        ours.apply(&mut headers);
-        assert_eq!(headers.len(), 1);
+impl fmt::Debug for LimitHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_none() { "LimitHeaders(none)" } else { "LimitHeaders(some)" })
     }
 }

@@ -81,6 +81,7 @@ pub(super) async fn run(flags: RunFlags, log: LogControl) -> Result<(), String> 
         let (in_force, store) = (status.borrow().summary(), store.status().as_str());
         tracing::info!(in_force, store, "ready; stop with SIGTERM or Ctrl-C");
         proxies.await;
+        enforcer.settled().await;
     };
     tokio::pin!(serving);
     tokio::select! {

@@ -1,14 +1,14 @@
 //! A proxy before an application, with a gate that does what the request asks it to.
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, Response};
+use http::{HeaderMap, HeaderName, Response};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use weir_sidecar::drain::{DrainTrigger, drain};
-use weir_sidecar::proxy::{Gate, LimitHeaders, Numbers, Proxy, ProxyLimits, ProxyMetrics, Ruling, Target, Upstream};
+use weir_sidecar::proxy::{Gate, LimitHeaders, Proxy, ProxyLimits, ProxyMetrics, Ruling, Target, Upstream};
 
 /// Refuses what has `x-refuse`, panics at `x-panic`, counts with `x-count`, admits the rest.
 pub(crate) struct Asked;
@@ -20,13 +20,20 @@ impl Gate for Asked {
             let answer = Response::builder().status(429).header("weir-error", "limited").header("retry-after", "7");
             return Ruling::Refuse(Box::new(answer.body(Bytes::from_static(b"too many")).unwrap()));
         }
-        let numbers = Numbers { limit: 20, remaining: 19, reset: 60 };
         let counted = parts.headers.contains_key("x-count");
-        Ruling::Admit(if counted { LimitHeaders::new(numbers) } else { LimitHeaders::none() })
+        Ruling::Admit(if counted { LimitHeaders::new(put) } else { LimitHeaders::none() })
     }
 
     fn reads(&self, name: &HeaderName) -> bool {
         name == "x-user"
+    }
+}
+
+/// Sees what the application sends.
+fn put(headers: &mut HeaderMap) {
+    if !headers.contains_key("x-ratelimit-limit") {
+        headers.insert("x-ratelimit-limit", 20.into());
+        headers.insert("x-ratelimit-remaining", 19.into());
     }
 }
 

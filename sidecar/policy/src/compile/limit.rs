@@ -32,8 +32,9 @@ pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyL
         .collect();
     let limit = limit(node, faults);
     let on_missing_key = node.read("onMissingKey").unwrap_or_default();
+    let enforcement = node.read("enforcement").unwrap_or_default();
     let keys = keys.into_iter().collect::<Option<_>>()?;
-    Some(PolicyLimit { name: name?, limit: limit?, cost: 1, matches: matches?, keys, on_missing_key })
+    Some(PolicyLimit { name: name?, limit: limit?, cost: 1, enforcement, matches: matches?, keys, on_missing_key })
 }
 
 fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {

@@ -15,6 +15,14 @@ fn full() -> Value {
             "matchExpressions": [{"key": "example.com/tier", "operator": "In", "values": ["web"]}, {"key": "x", "operator": "Exists"}],
         },
         "onStoreFailure": "Deny",
+        "enforcement": "Enforce",
+        "response": {
+            "headers": ["RateLimit", "XRateLimit"],
+            "existing": "Replace",
+            "resetFormat": "UnixSeconds",
+            "retryAfterFormat": "HTTPDate",
+            "status": 503,
+        },
         "limits": [
             {
                 "name": "per-tenant",
@@ -25,7 +33,12 @@ fn full() -> Value {
                 "rate": {"requests": 60, "period": "1m30s"},
                 "burst": 20,
             },
-            {"name": "all", "algorithm": "FixedWindow", "rate": {"requests": 0, "period": "24h"}},
+            {
+                "name": "all",
+                "algorithm": "FixedWindow",
+                "rate": {"requests": 0, "period": "24h"},
+                "enforcement": "Shadow",
+            },
         ],
     })
 }
@@ -66,6 +79,16 @@ fn everything_that_is_said_is_in_the_policy() {
     assert_eq!((limit.matches.paths.len(), limit.keys.len()), (2, 2));
     assert_eq!(policy.limits[0].limit.algorithm().name(), "FixedWindow");
     assert_eq!(policy.limits[0].limit.quota().period().as_secs(), 86_400);
+    assert_eq!((policy.limits[0].enforcement, limit.enforcement), (Enforcement::Shadow, Enforcement::Enforce));
+    let told = ResponseOptions {
+        x_rate_limit: true,
+        rate_limit: true,
+        existing: crate::ExistingHeaders::Replace,
+        reset_format: crate::ResetFormat::UnixSeconds,
+        retry_after_format: crate::RetryAfterFormat::HttpDate,
+        status: http::StatusCode::SERVICE_UNAVAILABLE,
+    };
+    assert_eq!(policy.response, told);
 }
 
 #[test]
@@ -74,7 +97,10 @@ fn what_is_left_out_has_its_default() {
     let policy = compile(&entry(spec)).unwrap();
     assert!(policy.selector.is_everything());
     assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Allow);
+    assert_eq!(policy.response, ResponseOptions::default());
+    assert!(policy.response.x_rate_limit && !policy.response.rate_limit && policy.response.status == 429);
     let limit = &policy.limits[0];
+    assert_eq!(limit.enforcement, Enforcement::Enforce);
     assert_eq!(limit.limit.capacity(), 7, "burst is as many as requests");
     assert_eq!(limit.on_missing_key, OnMissingKey::ClientAddress);
     assert_eq!(limit.keys, [crate::key::Key::ClientAddress(crate::address::Prefixes { ipv4: 32, ipv6: 64 })]);
@@ -87,7 +113,44 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         ("/limits", Some(json!([])), "spec.limits: must have at least 1 entry, has 0"),
         ("/limits", Some(json!({})), "spec.limits: must be a list, is fields; write - before each entry"),
         ("/limit", Some(json!([])), "spec.limit: unknown field; did you mean limits"),
-        ("/response", Some(json!({})), "spec.response: unknown field; known here: limits, onStoreFailure, selector"),
+        (
+            "/answer",
+            Some(json!({})),
+            "spec.answer: unknown field; known here: enforcement, limits, onStoreFailure, response, selector",
+        ),
+        ("/enforcement", Some(json!("Off")), "spec.enforcement: unknown word \"Off\"; write Enforce or Shadow"),
+        (
+            "/limits/0/enforcement",
+            Some(json!("shadow")),
+            "limits[0].enforcement: unknown word \"shadow\"; write Shadow",
+        ),
+        ("/response/status", Some(json!(200)), "spec.response.status: must be 400 to 599, is 200"),
+        ("/response/status", Some(json!(600)), "spec.response.status: must be 400 to 599, is 600"),
+        (
+            "/response/status",
+            Some(json!(407)),
+            "spec.response.status: must not be 401 or 407, which ask for credentials",
+        ),
+        (
+            "/response/status",
+            Some(json!("429")),
+            "must be a whole number, is the string \"429\"; write it without quotes",
+        ),
+        ("/response/headers", Some(json!("RateLimit")), "spec.response.headers: must be a list"),
+        (
+            "/response/headers/0",
+            Some(json!("X-RateLimit")),
+            "spec.response.headers[0]: unknown word \"X-RateLimit\"; write XRateLimit",
+        ),
+        ("/response/headers/0", Some(json!("XRateLimit")), "spec.response.headers: must name each one once"),
+        ("/response/existing", Some(json!("Merge")), "spec.response.existing: unknown word \"Merge\"; write Keep or"),
+        ("/response/resetFormat", Some(json!("Unix")), "unknown word \"Unix\"; write DeltaSeconds or UnixSeconds"),
+        (
+            "/response/retryAfterFormat",
+            Some(json!("HttpDate")),
+            "spec.response.retryAfterFormat: unknown word \"HttpDate\"; write HTTPDate",
+        ),
+        ("/response/body", Some(json!({})), "spec.response.body: unknown field; known here: existing, headers"),
         ("/onStoreFailure", Some(json!("deny")), "spec.onStoreFailure: unknown word \"deny\"; write Deny"),
         ("/onStoreFailure", Some(json!("Local")), "spec.onStoreFailure: unknown word \"Local\"; write Allow or Deny"),
         ("/selector/matchLabels/app", Some(json!("a b")), "spec.selector.matchLabels.app: must be a label's value"),
@@ -285,6 +348,14 @@ fn a_bucket_that_would_take_over_ten_years_to_fill_is_refused() {
     spec["limits"][0]["rate"] = json!({"requests": 1, "period": "1s"});
     let found = faults(spec);
     assert!(found.len() == 1 && found[0].starts_with("spec.limits[0].burst: "), "{found:?}");
+}
+
+#[test]
+fn no_header_at_all_is_a_choice_and_a_limit_is_a_shadow_when_its_policy_is() {
+    let policy = compile(&entry(with("/response/headers", Some(json!([]))))).unwrap();
+    assert!(!policy.response.x_rate_limit && !policy.response.rate_limit);
+    let shadow = compile(&entry(with("/enforcement", Some(json!("Shadow"))))).unwrap();
+    assert!(shadow.limits.iter().all(|limit| limit.enforcement == Enforcement::Shadow));
 }
 
 #[test]

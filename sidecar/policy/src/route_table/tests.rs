@@ -190,3 +190,26 @@ fn several_keys_count_by_their_combination() {
         assert!(all.iter().skip(i + 1).all(|b| a != b));
     }
 }
+
+#[test]
+fn a_shadow_is_among_the_shadows_and_keeps_nobody_back() {
+    let keyed = |name: &str, on_missing: &str| {
+        let keys = json!([{"header": {"name": "x-user"}}]);
+        limit(name, json!({"enforcement": "Shadow", "keys": keys, "onMissingKey": on_missing}))
+    };
+    let limits = json!([keyed("denying", "Deny"), keyed("sharing", "Shared"), limit("real", json!({}))]);
+    let table = RouteTable::new(vec![policy("api", limits)]);
+    let names = |checks: &[LimitCheck<'_>]| -> Vec<String> { checks.iter().map(|c| c.limit.name.clone()).collect() };
+
+    let bare = request("GET", "/", &[]);
+    let lookup = table.lookup(&bare.view());
+    assert!(lookup.rejected.is_none());
+    assert_eq!((names(&lookup.checks), names(&lookup.shadows)), (vec!["real".to_owned()], vec!["sharing".to_owned()]));
+    let [rejection] = &lookup.shadow_rejections[..] else { panic!("{lookup:?}") };
+    assert!(rejection.limit.name == "denying" && matches!(rejection.reason, RejectionReason::MissingKey(_)));
+
+    let keyed = request("GET", "/", &[("x-user", "ann")]);
+    let lookup = table.lookup(&keyed.view());
+    assert_eq!(names(&lookup.shadows), ["denying", "sharing"]);
+    assert!(lookup.shadow_rejections.is_empty());
+}

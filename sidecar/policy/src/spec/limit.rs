@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{KeySource, RequestMatch, rule};
+use super::{Enforcement, KeySource, RequestMatch, rule};
 
 /// One limit: which requests, counted by what, and how many. Example: `{name: per-ip, keys: [{clientAddress: {}}],
 /// algorithm: TokenBucket, rate: {requests: 60, period: 1m}, burst: 20}`.
@@ -49,6 +49,11 @@ pub struct LimitSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub burst: Option<i64>,
+
+    /// Whether this limit refuses. Enforce (the default): it does, unless `spec.enforcement` is Shadow. Shadow: it only
+    /// counts; see there.
+    #[serde(default)]
+    pub enforcement: Enforcement,
 }
 
 /// A number of requests in a length of time.

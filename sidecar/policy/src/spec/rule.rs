@@ -20,6 +20,8 @@ pub(crate) mod text {
     pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, such as prefix: /api";
     pub(crate) const HEADER_NAME: &str =
         "must be a header name such as x-tenant: letters, digits and any of !#$%&'*+-.^_`|~";
+    pub(crate) const STATUS: &str =
+        "must not be 401 or 407, which ask for credentials: write 429, or another status of 400 to 599";
     pub(crate) const METHOD: &str = "must be a method name such as GET";
     pub(crate) const PATH: &str = "must start with / and hold no ?, #, space or control character, such as /api";
 }
@@ -76,6 +78,11 @@ pub(super) fn key_source() -> Value {
 /// A path is matched in one way.
 pub(super) fn path_match() -> Value {
     json!([rule("has(self.exact) != has(self.prefix)", text::ONE_PATH_FORM)])
+}
+
+/// The status of a refusal.
+pub(super) fn status() -> Value {
+    json!([rule("self != 401 && self != 407", text::STATUS)])
 }
 
 /// A header's name (RFC 9110 §5.1, token).

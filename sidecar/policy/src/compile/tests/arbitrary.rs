@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words that mean something in a spec, and some that don't.
-const WORDS: [&str; 27] = [
+const WORDS: [&str; 33] = [
     "limits",
     "name",
     "match",
@@ -33,6 +33,12 @@ const WORDS: [&str; 27] = [
     "Allow",
     "Skip",
     "x-tenant",
+    "response",
+    "headers",
+    "status",
+    "RateLimit",
+    "enforcement",
+    "Shadow",
 ];
 
 fn word() -> impl Strategy<Value = String> {
