@@ -78,7 +78,7 @@ mod tests {
     fn policy(name: &str, generation: i64, selected: bool, rejected: Option<i64>) -> PolicyStatus {
         let uid = format!("uid-{name}");
         let rejected = rejected.map(|generation| Fault { uid: uid.clone(), generation, faults: vec!["a: b".into()] });
-        let running = Some(Version { uid, generation, limits: Vec::new() });
+        let running = Some(Version { uid, generation, limits: Vec::new(), warnings: Vec::new() });
         PolicyStatus { namespace: "shop".into(), name: name.into(), running, selected, rejected }
     }
 

@@ -65,3 +65,14 @@ async fn a_change_that_the_kernel_does_not_tell_of_is_seen_all_the_same() {
     fs::write(&real.path, per_user(30)).unwrap();
     until_limit(&sidecar, 30).await;
 }
+
+#[tokio::test]
+async fn what_may_surprise_in_a_policy_is_logged_and_told() {
+    let skipping = format!("{}\n    onMissingKey: Skip\n", per_user(20).trim_end());
+    let (app, file) = (App::start().await, PolicyFile::new(&skipping));
+    let sidecar = Sidecar::start(app.address, &["--policy", file.flag()]);
+    let warning = "spec.limits[0].onMissingKey: Skip leaves requests without header x-user unlimited by per-user";
+    sidecar.logs(warning).await;
+    let told = get(sidecar.local, "/policy", &[]).await.json();
+    assert_eq!(told["status"]["policies"][0]["running"]["warnings"], serde_json::json!([warning]), "{told}");
+}

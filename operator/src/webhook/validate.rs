@@ -21,7 +21,10 @@ pub(super) fn answer(request: &Request) -> (Answer, Outcome) {
         spec: request.object["spec"].clone(),
     };
     match weir_policy::compile(&entry) {
-        Ok(_) => (Answer::allow(), Outcome::Allowed),
+        Ok(policy) => {
+            let warnings = policy.warnings.iter().map(ToString::to_string).collect();
+            (Answer::Allow { patch: json_patch::Patch(Vec::new()), warnings }, Outcome::Allowed)
+        }
         Err(faults) => {
             let causes = faults.iter().map(|fault| (fault.path.clone(), fault.message.clone())).collect();
             let message = faults.to_string();
@@ -78,6 +81,17 @@ mod tests {
             assert!(message.contains(field), "{message}");
             assert!(causes.iter().any(|cause| cause["field"] == field), "{causes:?}");
         }
+    }
+
+    #[test]
+    fn what_may_surprise_is_told_to_whoever_applies_it() {
+        let mut limits = good();
+        limits[0]["keys"] = json!([{"header": {"name": "x-user"}}]);
+        limits[0]["onMissingKey"] = json!("Skip");
+        let response = review(limits, None);
+        assert_eq!(response["allowed"], true);
+        let warning = response["warnings"][0].as_str().unwrap();
+        assert!(warning.starts_with("spec.limits[0].onMissingKey: Skip leaves requests"), "{warning}");
     }
 
     #[test]

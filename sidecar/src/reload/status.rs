@@ -59,6 +59,9 @@ pub struct Version {
     pub generation: i64,
     /// The names of its limits.
     pub limits: Vec<String>,
+    /// What is valid in it and may still surprise, each with its field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A version that can't be taken.
@@ -90,6 +93,7 @@ impl Status {
                     uid: running.policy.id.uid.clone(),
                     generation: running.policy.id.generation,
                     limits: running.policy.limits.iter().map(|limit| limit.name.clone()).collect(),
+                    warnings: running.policy.warnings.iter().map(ToString::to_string).collect(),
                 }),
                 selected: slot.running.as_ref().is_some_and(|running| {
                     labels.as_ref().is_none_or(|labels| running.policy.selector.matches(labels))
@@ -137,6 +141,19 @@ impl Status {
         }
         if let Some(reason) = &self.labels_error {
             tracing::error!(reason, "the labels can't be read, the last good ones stay");
+        }
+        for (policy, version) in self.in_force() {
+            if before.in_force().any(|(known, same)| {
+                known.name == policy.name && known.namespace == policy.namespace && same == version
+            }) {
+                continue;
+            }
+            for warning in &version.warnings {
+                tracing::warn!(
+                    policy = format!("{}/{}", policy.namespace, policy.name),
+                    "a policy may surprise: {warning}"
+                );
+            }
         }
         for (policy, fault) in self.rejected() {
             let stays = policy
