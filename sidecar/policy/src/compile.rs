@@ -7,15 +7,16 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::fault::Collector;
-use crate::policy::{Enforcement, OnMissingKey, Policy, PolicyId, PolicyLimit};
+use crate::policy::{Enforcement, Policy, PolicyId, PolicyLimit};
 use crate::response::ResponseOptions;
-use crate::{Fault, Faults, PolicyEntry, RateLimitPolicySpec, shape};
+use crate::{Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
 mod limit;
 mod node;
 mod request_match;
 mod response;
 mod selector;
+mod warnings;
 
 use node::Node;
 
@@ -56,7 +57,12 @@ fn compile_value(id: PolicyId, spec: &Value) -> Result<Policy, Faults> {
     let nodes = root.child("limits").map(|list| list.items()).unwrap_or_default();
     let limits: Vec<Option<PolicyLimit>> = nodes.iter().map(|limit| limit::compile(limit, &mut meanings)).collect();
     same_names(&nodes, &mut meanings);
-    let warnings = nodes.iter().zip(&limits).filter_map(|(node, limit)| warning(node, limit.as_ref()?)).collect();
+    let warnings = nodes
+        .iter()
+        .zip(&limits)
+        .filter_map(|(node, limit)| Some(warnings::of_limit(node, limit.as_ref()?)))
+        .flatten()
+        .collect();
 
     faults.extend(meanings);
     let limits: Option<Vec<PolicyLimit>> = limits.into_iter().collect();
@@ -83,15 +89,6 @@ fn same_names(limits: &[Node<'_>], faults: &mut Collector) {
             first.insert(name, limit.path().to_owned());
         }
     }
-}
-
-/// What is valid and may still surprise.
-fn warning(node: &Node<'_>, limit: &PolicyLimit) -> Option<Fault> {
-    let headers: Vec<&str> = limit.keys.iter().filter_map(|key| key.header_name()).collect();
-    (limit.on_missing_key == OnMissingKey::Skip && !headers.is_empty()).then(|| Fault {
-        path: node.at("onMissingKey"),
-        message: format!("Skip leaves requests without header {} unlimited by {}", headers.join(" or "), limit.name),
-    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::{Fault, OnMissingKey};
 
 mod arbitrary;
 
