@@ -28,6 +28,14 @@ fn kubectl_apply_refuses_a_wrong_policy_and_names_the_field() {
         ("[{name: a, algorithm: GuessWork, rate: {requests: 1, period: 1m}}]", &["algorithm", "TokenBucket"]),
         ("[{name: a, algorithm: FixedWindow}]", &["rate"]),
         ("[]", &["limits"]),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  response: {status: 401}",
+            &["status", "credentials"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  response: {headers: [RateLimit, RateLimit]}",
+            &["headers"],
+        ),
     ];
     for (limits, named) in rows {
         let refusal = world.try_apply(&namespace.name, &policy("wrong", limits)).expect_err(limits);
