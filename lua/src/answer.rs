@@ -31,6 +31,8 @@ pub(crate) struct Seen {
     pub(crate) previous: u32,
     /// Of a sliding log only: µs from now.
     pub(crate) wait: u64,
+    /// Of a bucket only: µs.
+    pub(crate) given_back: u64,
     pub(crate) generation: u8,
 }
 

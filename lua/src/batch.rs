@@ -1,10 +1,12 @@
 //! Many requests packed for one call of the script. What the bytes mean is told at the head of `decide.lua`.
 
 use crate::answer::{Asked, sum_of_costs};
+use crate::bucket::Taken;
 use crate::decision::Check;
 use crate::exact::Exact;
 use crate::key_table::KeyTable;
 use crate::limit::{Algorithm, Limit};
+use crate::receipt::{Charge, Receipt};
 use crate::reply::{self, InvalidReply, Reply};
 use crate::time::Timestamp;
 
@@ -29,10 +31,17 @@ pub struct Batch {
     limits: Vec<Limit>,
     packed_limits: Vec<u8>,
     packed_groups: Vec<u8>,
-    /// Of each group, how many checks.
-    groups: Vec<u16>,
+    entries: Vec<Entry>,
     /// All checks of all groups.
     checks: Vec<Packed>,
+}
+
+/// What was pushed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry {
+    /// A request of so many checks.
+    Request(u16),
+    Refund,
 }
 
 /// What the reply needs to know of a check.
@@ -57,6 +66,9 @@ const SLIDING_LOG: u8 = 5;
 /// Of a limit only: its state is the leaky bucket's.
 const QUEUE: u8 = 6;
 
+/// Kinds of entry among the groups, after a group's size of 0.
+const REFUND: u8 = 1;
+
 // === impl Batch ===
 
 impl Batch {
@@ -79,7 +91,7 @@ impl Batch {
     pub fn push<K: AsRef<[u8]>>(&mut self, group: &[Check<K>]) {
         assert!(group.len() <= Self::MAX_CHECKS, "a group has at most {} checks", Self::MAX_CHECKS);
         let first = self.checks.len();
-        self.groups.push(group.len() as u16);
+        self.entries.push(Entry::Request(group.len() as u16));
         if group.is_empty() {
             return;
         }
@@ -94,19 +106,31 @@ impl Batch {
         }
     }
 
+    /// Adds a refund: what `receipt` says was taken from `key` is given back, in its place in the order, as far as it can be
+    /// told apart from what others took (see [`refund`](crate::refund)).
+    ///
+    /// # Panics
+    /// When the batch has 65,536 distinct keys.
+    pub fn push_refund<K: AsRef<[u8]>>(&mut self, key: K, receipt: Receipt) {
+        let key = place(self.keys.place(key.as_ref()));
+        self.entries.push(Entry::Refund);
+        let tag = pack_refund(&mut self.packed_groups, key, &receipt);
+        self.uses(tag, REFUND);
+    }
+
     /// Whether `checks` more checks keep the batch within [`MAX_KEYS`](Self::MAX_KEYS). An empty batch takes any group.
     pub fn has_room(&self, checks: usize) -> bool {
         self.is_empty() || self.distinct_keys() + checks <= Self::MAX_KEYS
     }
 
-    /// How many requests.
+    /// How many requests and refunds.
     pub fn len(&self) -> usize {
-        self.groups.len()
+        self.entries.len()
     }
 
-    /// Whether it holds no request.
+    /// Whether it holds neither.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.entries.is_empty()
     }
 
     /// How many distinct keys.
@@ -130,13 +154,13 @@ impl Batch {
         self.limits.clear();
         self.packed_limits.clear();
         self.packed_groups.clear();
-        self.groups.clear();
+        self.entries.clear();
         self.checks.clear();
     }
 
     /// The answers to all that was pushed, in the order pushed, from the script's reply to this very batch.
     pub fn read_reply(&self, reply: &[u8]) -> Result<Reply, InvalidReply> {
-        reply::read(reply, &self.groups, self.checks.len(), |check| {
+        reply::read(reply, &self.entries, |check| {
             let Packed { key, limit, own, cost } = self.checks[check];
             Asked { key: usize::from(key), limit: &self.limits[usize::from(limit)], own, cost }
         })
@@ -148,8 +172,18 @@ impl Batch {
             return found as u16;
         }
         self.limits.push(*limit);
+        self.uses(tag(limit), 0);
         pack_limit(&mut self.packed_limits, limit);
         place(self.limits.len() - 1)
+    }
+
+    /// Notes what the script needs, which is the first that it is told.
+    fn uses(&mut self, tag: u8, kind: u8) {
+        if self.packed_limits.is_empty() {
+            self.packed_limits.extend_from_slice(&[0, 0]);
+        }
+        self.packed_limits[0] |= 1 << tag;
+        self.packed_limits[1] |= kind;
     }
 }
 
@@ -165,8 +199,8 @@ fn place(index: usize) -> u16 {
     index as u16
 }
 
-fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
-    let tag = match limit.algorithm() {
+fn tag(limit: &Limit) -> u8 {
+    match limit.algorithm() {
         _ if limit.requests() == 0 => NEVER,
         Algorithm::FixedWindow => FIXED_WINDOW,
         Algorithm::SlidingLog => SLIDING_LOG,
@@ -174,13 +208,11 @@ fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
         Algorithm::TokenBucket => TOKEN_BUCKET,
         Algorithm::LeakyBucket if limit.max_wait().is_some() => QUEUE,
         Algorithm::LeakyBucket => LEAKY_BUCKET,
-    };
-    // first of all stands which tags there are
-    match out.first_mut() {
-        Some(tags) => *tags |= 1 << tag,
-        None => out.push(1 << tag),
     }
-    out.push(tag);
+}
+
+fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
+    out.push(tag(limit));
     match limit.algorithm() {
         _ if limit.requests() == 0 => return,
         Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
@@ -213,4 +245,29 @@ fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
     out.extend_from_slice(&(check.limit + 1).to_le_bytes());
     out.extend_from_slice(&(taken.whole as f64).to_le_bytes());
     out.extend_from_slice(&taken.numerator.to_le_bytes());
+}
+
+/// Packs a refund and tells the tag of the state that it is for.
+fn pack_refund(out: &mut Vec<u8>, key: u16, receipt: &Receipt) -> u8 {
+    let (tag, flag, times, numbers) = match &receipt.charge {
+        Charge::FixedWindow { end, period, units } => (FIXED_WINDOW, false, [*end, *period, 0], [*units, 0, 0]),
+        Charge::SlidingWindow { end, period, units, began } => {
+            (SLIDING_WINDOW, *began, [*end, *period, 0], [*units, 0, 0])
+        }
+        Charge::SlidingLog { instant, period, units } => (SLIDING_LOG, false, [*instant, *period, 0], [*units, 0, 0]),
+        Charge::TokenBucket(taken) => pack_taken(TOKEN_BUCKET, taken),
+        Charge::LeakyBucket(taken) => pack_taken(LEAKY_BUCKET, taken),
+    };
+    out.extend_from_slice(&0_u16.to_le_bytes());
+    out.push(REFUND);
+    out.extend_from_slice(&(key + 1).to_le_bytes());
+    out.extend_from_slice(&[tag, receipt.generation, u8::from(flag)]);
+    times.iter().for_each(|time| out.extend_from_slice(&(*time as f64).to_le_bytes()));
+    numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+    tag
+}
+
+fn pack_taken(tag: u8, taken: &Taken) -> (u8, bool, [u64; 3], [u32; 3]) {
+    let times = [taken.base.whole, taken.taken.whole, taken.given_back];
+    (tag, taken.queued, times, [taken.base.numerator, taken.taken.numerator, taken.requests])
 }

@@ -25,6 +25,9 @@ pub struct Bucket {
     /// N, of which the numerator is so many.
     pub(crate) requests: u32,
     pub(crate) generation: u8,
+    /// Microseconds that refunds have taken off, of charges that others came after: for those the bucket was empty so much
+    /// earlier than their receipts say.
+    pub(crate) given_back: u64,
 }
 
 /// The bucket as it stands under `limit` (N > 0) at `now`, and whether that is a repair: a debt that no sequence of
@@ -34,19 +37,24 @@ pub(crate) fn view(held: Option<Bucket>, limit: &Limit, now: u64) -> (Bucket, bo
     let requests = limit.requests();
     let full = Exact { whole: now, numerator: 0 };
     let Some(held) = held else {
-        return (Bucket { arrival: full, requests, generation: 0 }, false);
+        return (Bucket { arrival: full, requests, generation: 0, given_back: 0 }, false);
     };
-    let generation = held.generation;
-    // another N: the debt stays the same time, rounded up to a whole microsecond
-    let arrival = match held.requests == requests {
-        true => held.arrival,
-        false => Exact { whole: held.arrival.rounded_up(), numerator: 0 },
-    };
+    let Bucket { mut arrival, mut generation, mut given_back, .. } = held;
+    if held.requests != requests {
+        // another N: the debt stays the same time, rounded up to a whole microsecond
+        arrival = Exact { whole: arrival.rounded_up(), numerator: 0 };
+        (generation, given_back) = (next_generation(generation), 0);
+    }
     let empty = full.plus(limit.tolerance(), requests);
     if arrival > empty {
-        return (Bucket { arrival: empty, requests, generation: next_generation(generation) }, true);
+        let generation = next_generation(generation);
+        return (Bucket { arrival: empty, requests, generation, given_back: 0 }, true);
     }
-    (Bucket { arrival: arrival.max(full), requests, generation }, false)
+    if arrival.whole + given_back < now {
+        // nothing is left of any charge that this could matter to
+        given_back = 0;
+    }
+    (Bucket { arrival: arrival.max(full), requests, generation, given_back }, false)
 }
 
 /// The bucket with `cost` taken, when it holds that and, of a queue, the wait is not too long.
@@ -59,6 +67,51 @@ pub(crate) fn charge(bucket: Bucket, limit: &Limit, cost: u64, now: u64) -> Opti
     let empty = Exact { whole: now, numerator: 0 }.plus(limit.tolerance(), requests);
     (arrival <= empty).then_some(Bucket { arrival, ..bucket })
 }
+
+/// What a bucket's receipt tells of the charge.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The arrival just before, or the instant of the charge if that is later. Whole µs and a numerator over N.
+    pub(crate) base: Exact,
+    /// c·P/N.
+    pub(crate) taken: Exact,
+    /// N.
+    pub(crate) requests: u32,
+    /// What the bucket had given back before.
+    pub(crate) given_back: u64,
+    /// It was under a queue.
+    pub(crate) queued: bool,
+}
+
+/// Gives back what was taken, as far as it has not refilled; tells whether anything was. What was taken is a stretch of time
+/// that begins at `base`, or earlier by what was given back of charges before it: what of that is later than now.
+/// Without the charge the bucket would be at most so much emptier: more, where others took what had refilled.
+///
+/// From a queue only what was charged last: those behind it have been told when they depart.
+pub(crate) fn refund(bucket: &mut Bucket, taken: &Taken, now: u64) -> bool {
+    let (requests, now) = (bucket.requests, Exact { whole: now, numerator: 0 });
+    let is_last = bucket.arrival == taken.base.plus(taken.taken, requests);
+    let Some(since) = bucket.given_back.checked_sub(taken.given_back) else { return false };
+    if taken.requests != requests || bucket.arrival <= now || (taken.queued && !is_last) {
+        return false;
+    }
+    let base = Exact { whole: taken.base.whole.saturating_sub(since), ..taken.base };
+    let given = taken.taken.minus(now.minus(base, requests), requests);
+    if given == Exact::default() {
+        return false;
+    }
+    bucket.arrival = bucket.arrival.minus(given, requests);
+    if !is_last {
+        bucket.given_back += given.rounded_up();
+    }
+    if bucket.given_back >= MOST_GIVEN_BACK {
+        (bucket.generation, bucket.given_back) = (next_generation(bucket.generation), 0);
+    }
+    true
+}
+
+/// More is not kept, for sums to stay below 2^53: the receipts until then are worth nothing any more.
+const MOST_GIVEN_BACK: u64 = 1 << 50;
 
 /// How far ahead of now the arrival is.
 pub(crate) fn ahead(seen: &Seen) -> Exact {
@@ -89,7 +142,8 @@ pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> 
     answer::outcome(verdict, remaining, ahead.rounded_up())
 }
 
-/// When the bucket is full again, and so the same as none.
+/// When the bucket is full again, and so the same as none; after refunds, when it would be without them, for until then
+/// receipts may matter.
 pub(crate) fn expires(bucket: Bucket) -> u64 {
-    bucket.arrival.rounded_up()
+    bucket.arrival.rounded_up() + bucket.given_back
 }

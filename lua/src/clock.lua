@@ -2,11 +2,11 @@
 -- script anyway.
 --
 -- ARGV[3]  nothing, or in a test packed '<dd': now (µs since the Unix epoch), the shortest time to live (ms)
--- Sets weir.now (µs) and weir.ttl_floor (ms; 0 but in a test).
+-- Sets weir.now (µs) and weir.ttl_floor (ms; 1, the shortest there is, but in a test).
 
 if ARGV[3] then
   weir.now, weir.ttl_floor = struct.unpack('<dd', ARGV[3])
 else
   local time = redis.call('TIME')
-  weir.now, weir.ttl_floor = time[1] * 1000000 + time[2], 0
+  weir.now, weir.ttl_floor = time[1] * 1000000 + time[2], 1
 end

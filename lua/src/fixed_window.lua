@@ -56,4 +56,18 @@ function window.answer(_, flag, x, y)
   return pack('<BdI4', flag, x - now, y)
 end
 
+if weir.refunds then
+  -- only to the window that was charged, while it lasts
+  function window.refund(k, _, g, _, ends, period, _, units)
+    local x, y, z, _, held_g = held(k, TAG)
+    if not x or held_g ~= g or x ~= ends or z ~= period or x <= now or y == 0 then
+      return false
+    end
+    y = y - units
+    if y < 0 then y = 0 end
+    weir.hold_on(k, TAG, x, y, z, nil, g)
+    return true
+  end
+end
+
 weir.algorithms[TAG] = window

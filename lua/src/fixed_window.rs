@@ -54,6 +54,16 @@ pub(crate) fn charge(window: Window, limit: &Limit, cost: u64) -> Option<Window>
     Some(Window { count: u32::try_from(count).ok()?, ..window })
 }
 
+/// Gives `units` back to the window of that end and period, while it lasts; tells whether anything was.
+pub(crate) fn refund(window: &mut Window, end: u64, period: u64, units: u32, now: u64) -> bool {
+    let is_there = window.end == end && window.period == period && end > now;
+    if !is_there || window.count == 0 {
+        return false;
+    }
+    window.count = window.count.saturating_sub(units);
+    true
+}
+
 /// The answer, when the window ends in `seen.ahead` microseconds and `seen.part` units are in it.
 pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
     let remaining = limit.capacity().saturating_sub(u64::from(seen.part));

@@ -45,7 +45,7 @@ mod trial;
 pub use batch::{Batch, test_clock};
 pub use decision::{Check, Decision, Outcome, Verdict};
 pub use limit::{Algorithm, InvalidLimit, Limit};
-pub use model::{State, decide, decide_shared};
+pub use model::{State, decide, decide_shared, refund};
 pub use quota::{InvalidQuota, Quota};
 pub use receipt::Receipt;
 pub use reply::{InvalidReply, Reply};

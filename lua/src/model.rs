@@ -6,6 +6,7 @@ use crate::bucket::{self, Bucket};
 use crate::decision::Decision;
 use crate::fixed_window::{self, Window};
 use crate::limit::Limit;
+use crate::receipt::{Charge, Receipt};
 use crate::sliding_log::{self, Log};
 use crate::sliding_window::{self, Sliding};
 use crate::time::Timestamp;
@@ -53,6 +54,32 @@ pub fn decide_shared(
     decide_group(now.as_micros(), checks, |check| slots[check], states)
 }
 
+/// Gives back what a check took from the key that holds `state`, as far as it can be told apart from what others took: the
+/// history with the refund never admits what the same history without the charge would not. Tells whether anything was
+/// given back. Never makes a state.
+///
+/// A window gives back while the receipt's window is there, a log while its units are in the last P, a bucket what has not
+/// refilled since, a queue only its last; all nothing once an edit or a clock that stepped back far has cut the state or
+/// carried it over into other windows. (By a clock that goes forward: one that steps back by Δ may cost Δ·N/P here too.)
+pub fn refund(now: Timestamp, receipt: Receipt, state: &mut Option<State>) -> bool {
+    let (now, generation) = (now.as_micros(), receipt.generation);
+    let Some(state) = state.as_mut().filter(|state| state.generation() == generation) else { return false };
+    match (receipt.charge, state) {
+        (Charge::FixedWindow { end, period, units }, State::FixedWindow(window)) => {
+            fixed_window::refund(window, end, period, units, now)
+        }
+        (Charge::SlidingWindow { end, period, units, began }, State::SlidingWindow(sliding)) => {
+            sliding_window::refund(sliding, end, period, units, began, now)
+        }
+        (Charge::SlidingLog { instant, period, units }, State::SlidingLog(log)) => {
+            log.refund(instant, period, units, now)
+        }
+        (Charge::TokenBucket(taken), State::TokenBucket(bucket))
+        | (Charge::LeakyBucket(taken), State::LeakyBucket(bucket)) => bucket::refund(bucket, &taken, now),
+        _ => false,
+    }
+}
+
 fn decide_one(now: u64, limit: &Limit, cost: u64, state: &mut Option<State>) -> Decision {
     let trial = Trial::of(state.as_ref(), limit, cost, now);
     let admitted = trial.charged.is_some();
@@ -96,6 +123,15 @@ fn decide_group(
 // === impl State ===
 
 impl State {
+    fn generation(&self) -> u8 {
+        match self {
+            Self::FixedWindow(window) => window.generation,
+            Self::SlidingLog(log) => log.generation,
+            Self::SlidingWindow(sliding) => sliding.generation,
+            Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => bucket.generation,
+        }
+    }
+
     /// Bytes that it takes beside its own size: none but a log's room for instants.
     pub fn heap_bytes(&self) -> usize {
         match self {

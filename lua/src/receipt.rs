@@ -2,6 +2,7 @@
 //! each algorithm does it.
 
 use crate::answer::Seen;
+use crate::bucket::Taken;
 use crate::exact::Exact;
 use crate::limit::{Algorithm, Limit};
 
@@ -44,18 +45,8 @@ pub(crate) enum Charge {
         period: u64,
         units: u32,
     },
-    Bucket {
-        /// Which of the two.
-        algorithm: Algorithm,
-        /// The arrival just before the charge, or the instant of it if that is later. Whole µs and a numerator over N.
-        base: Exact,
-        /// c·P/N.
-        taken: Exact,
-        /// N.
-        requests: u32,
-        /// It was under a queue.
-        queued: bool,
-    },
+    TokenBucket(Taken),
+    LeakyBucket(Taken),
 }
 
 /// The generation that follows. A state's changes whenever it is cut or carried over into other windows (an edit, or a
@@ -81,13 +72,20 @@ impl Receipt {
                 Charge::SlidingWindow { end: after, period, units, began }
             }
             Algorithm::SlidingLog => Charge::SlidingLog { instant: after.saturating_sub(period), period, units },
-            algorithm @ (Algorithm::TokenBucket | Algorithm::LeakyBucket) => Charge::Bucket {
-                algorithm,
-                base: Exact { whole: after, numerator: seen.part }.minus(limit.time_of(own + later), requests),
-                taken: limit.time_of(own),
-                requests,
-                queued: limit.max_wait_micros().is_some(),
-            },
+            algorithm @ (Algorithm::TokenBucket | Algorithm::LeakyBucket) => {
+                let taken = Taken {
+                    base: Exact { whole: after, numerator: seen.part }.minus(limit.time_of(own + later), requests),
+                    taken: limit.time_of(own),
+                    requests,
+                    given_back: seen.given_back,
+                    queued: limit.max_wait_micros().is_some(),
+                };
+                if algorithm == Algorithm::TokenBucket {
+                    Charge::TokenBucket(taken)
+                } else {
+                    Charge::LeakyBucket(taken)
+                }
+            }
         };
         Self { generation: seen.generation, charge }
     }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::answer::{self, Asked, Seen};
+use crate::batch::Entry;
 use crate::decision::Decision;
 use crate::limit::{Algorithm, Limit};
 
@@ -11,6 +12,8 @@ use crate::limit::{Algorithm, Limit};
 pub struct Reply {
     /// One for each request, in the order pushed.
     pub decisions: Vec<Decision>,
+    /// One for each refund, in the order pushed: whether anything was given back.
+    pub refunds: Vec<bool>,
 }
 
 /// Below this every whole number is exact in a double.
@@ -19,79 +22,77 @@ const EXACT: f64 = (1_u64 << 53) as f64;
 /// Why a reply is not one to the batch it was read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidReply {
-    /// Another length.
-    #[error("the script's reply has {actual} bytes, not the {expected} of this batch")]
-    Length {
-        /// What the batch wants.
-        expected: usize,
-        /// What came.
-        actual: usize,
-    },
+    /// It goes on after the last entry.
+    #[error("the script's reply has {0} bytes more than this batch wants")]
+    TooLong(usize),
     /// It begins with what is no instant.
     #[error("the script's reply begins with what is no instant")]
     Clock,
-    /// Not what the script writes.
-    #[error("check {0} of the script's reply holds what the script never writes")]
-    Check(usize),
+    /// Cut off, or not what the script writes.
+    #[error("entry {0} of the script's reply is cut off, or what the script never writes")]
+    Entry(usize),
 }
 
+/// Reads the reply to `entries`, whose checks `asked` knows by their place.
 pub(crate) fn read<'b>(
     reply: &[u8],
-    groups: &[u16],
-    checks: usize,
+    entries: &[Entry],
     asked: impl Fn(usize) -> Asked<'b>,
 ) -> Result<Reply, InvalidReply> {
-    // without a check there was nothing to ask, and nobody told the time
-    let expected = if checks == 0 { 0 } else { 8 + (0..checks).map(|i| width(asked(i).limit)).sum::<usize>() };
-    if reply.len() != expected {
-        return Err(InvalidReply::Length { expected, actual: reply.len() });
-    }
-    let (now, mut rest) = if checks == 0 { (0, reply) } else { whole(reply).ok_or(InvalidReply::Clock)? };
-    let mut decisions = Vec::with_capacity(groups.len());
+    let mut read = Reply { decisions: Vec::with_capacity(entries.len()), refunds: Vec::new() };
+    // where there was nothing to ask, nobody told the time
+    let (now, mut rest) = match reply {
+        [] => (0, reply),
+        _ => whole(reply).ok_or(InvalidReply::Clock)?,
+    };
     let (mut first, mut told) = (0, Vec::new());
-    for &size in groups {
-        // a request without checks passes
-        let admitted = size == 0 || rest.first().is_some_and(|flag| flag % 2 == 1);
-        told.clear();
-        for i in first..first + usize::from(size) {
-            let limit = asked(i).limit;
-            let (record, after) = rest.split_at(width(limit));
-            rest = after;
-            told.push(seen(record, admitted, limit).ok_or(InvalidReply::Check(i))?);
+    for (i, entry) in entries.iter().enumerate() {
+        match *entry {
+            Entry::Request(size) => {
+                // a request without checks passes
+                let admitted = size == 0 || rest.first().is_some_and(|flag| flag % 2 == 1);
+                told.clear();
+                for check in first..first + usize::from(size) {
+                    let (seen, after) = seen(rest, admitted, asked(check).limit).ok_or(InvalidReply::Entry(i))?;
+                    rest = after;
+                    told.push(seen);
+                }
+                read.decisions.push(answer::decision(now, admitted, &told, |check| asked(first + check)));
+                first += usize::from(size);
+            }
+            Entry::Refund => {
+                let (&flag, after) = rest.split_first().filter(|(flag, _)| **flag < 2).ok_or(InvalidReply::Entry(i))?;
+                rest = after;
+                read.refunds.push(flag == 1);
+            }
         }
-        decisions.push(answer::decision(now, admitted, &told, |i| asked(first + i)));
-        first += usize::from(size);
     }
-    Ok(Reply { decisions })
+    if rest.is_empty() { Ok(read) } else { Err(InvalidReply::TooLong(rest.len())) }
 }
 
-/// Bytes of one check in the reply.
-fn width(limit: &Limit) -> usize {
-    match limit.algorithm() {
-        _ if limit.requests() == 0 => 13,
-        Algorithm::FixedWindow | Algorithm::TokenBucket | Algorithm::LeakyBucket => 13,
-        Algorithm::SlidingWindow => 17,
-        Algorithm::SlidingLog => 21,
-    }
-}
-
-/// The numbers of one check; none when they are not numbers or the check is told otherwise than its group.
-fn seen(record: &[u8], admitted: bool, limit: &Limit) -> Option<Seen> {
+/// The numbers of one check, and what follows; none when they are not numbers or the check is told otherwise than its
+/// group.
+fn seen<'r>(record: &'r [u8], admitted: bool, limit: &Limit) -> Option<(Seen, &'r [u8])> {
     let (&flag, rest) = record.split_first()?;
-    if flag % 2 != u8::from(admitted) || flag >= 128 {
+    if flag % 2 != u8::from(admitted) {
         return None;
     }
     let (ahead, rest) = whole(rest)?;
-    let (part, rest) = count(rest)?;
-    let mut seen = Seen { ahead, part, generation: flag / 2, ..Seen::default() };
+    let (part, mut rest) = count(rest)?;
+    let mut seen = Seen { ahead, part, generation: flag / 2 % 64, ..Seen::default() };
     match limit.algorithm() {
         _ if limit.requests() == 0 => {}
-        Algorithm::SlidingWindow => (seen.previous, _) = count(rest)?,
-        Algorithm::SlidingLog => (seen.wait, _) = whole(rest)?,
-        Algorithm::FixedWindow | Algorithm::TokenBucket | Algorithm::LeakyBucket => {}
+        Algorithm::FixedWindow => {}
+        Algorithm::SlidingWindow => (seen.previous, rest) = count(rest)?,
+        Algorithm::SlidingLog => (seen.wait, rest) = whole(rest)?,
+        Algorithm::TokenBucket | Algorithm::LeakyBucket if flag < GAVE_BACK => {}
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => (seen.given_back, rest) = whole(rest)?,
     }
-    Some(seen)
+    Some((seen, rest))
 }
+
+/// In a bucket's flag: it is told what was given back.
+const GAVE_BACK: u8 = 128;
 
 /// A whole number in a double, and what follows it.
 fn whole(bytes: &[u8]) -> Option<(u64, &[u8])> {

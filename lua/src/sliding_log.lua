@@ -23,7 +23,7 @@ local BEGINNING = 64
 local log = { reads = 1 }
 
 -- by place in KEYS: what is in the string, and what is not yet. Units from `from` on are charged in this call, all at
--- the instant `newest`
+-- the instant `newest`; `patches` are units before it that have another instant now: first, one after the last, instant
 local rings = {}
 
 local function whole(number, least, most)
@@ -78,6 +78,16 @@ local function units(ring, a, b)
   if #bytes < count * 8 then
     -- someone else cut the string
     bytes = rep(pack('<d', ring.newest), count)
+  end
+  if ring.patches then
+    for _, patch in ipairs(ring.patches) do
+      local from, to = patch[1], patch[2]
+      if from < a then from = a end
+      if to > b then to = b end
+      if from < to then
+        bytes = bytes:sub(1, (from - a) * 8) .. rep(pack('<d', patch[3]), to - from) .. bytes:sub((to - a) * 8 + 1)
+      end
+    end
   end
   return bytes
 end
@@ -210,7 +220,7 @@ function log.keep(k, limit, x, y, _, g)
     if ring.oldest > ring.newest then ring.oldest = ring.newest end
   end
   if limit.requests > ring.wanted then ring.wanted = limit.requests end
-  hold(k, TAG, 0, 0, 0, ring.newest + limit.period)
+  hold(k, TAG, 0, 0, 0, ring.newest + limit.period, nil, g)
 end
 
 function log.answer(_, flag, _, y, w, refusal)
@@ -221,22 +231,52 @@ local function header(ring)
   return pack(HEADER, TAG, ring.s, ring.tail, ring.newest, ring.oldest, ring.m, ring.slots, ring.g)
 end
 
--- writes what changed, with its time to live (ms)
-weir.writers[TAG] = function(k, ttl)
-  local ring, key = rings[k], KEYS[k]
-  local s, tail, from, m = ring.s, ring.tail, ring.from, ring.m
-  if from < tail then from = tail end
-  local one = pack('<d', ring.newest)
-  if ring.wanted > m or (s > ring.slots and ring.slots < m) then
-    local kept = from > tail and units(ring, tail, from) or ''
-    local live = s - tail
-    local slots = floor(live * 5 / 4) + 4
-    if slots > ring.wanted then slots = ring.wanted end
-    ring.s, ring.tail, ring.m, ring.slots = live, 0, ring.wanted, slots
-    call('SET', key, header(ring) .. kept .. rep(one, s - from) .. rep('\0', (slots - live) * 8), 'PX', ttl)
-    return
+if weir.refunds then
+  -- Units of one instant are as good as each other. The newest and the oldest go; those between become as old as the
+  -- one before them, for no slot is ever moved.
+  function log.refund(k, _, g, _, instant, period, _, units_taken)
+    local ring = ring_of(k)
+    if not ring or ring.g ~= g or ring.s == ring.tail or instant + period <= now
+      or instant > ring.newest or instant < ring.oldest then
+      return false
+    end
+    local tail, first = ring.tail, ring.tail
+    if ring.oldest < instant then
+      local found
+      first, found = first_after(ring, tail, instant - 1)
+      if found ~= instant then
+        return false
+      end
+    end
+    local s, after = ring.s, ring.s
+    if ring.newest > instant then after = first_after(ring, first, instant) end
+    local given = after - first
+    if given > units_taken then given = units_taken end
+    if after == s then
+      s = s - given
+      ring.s = s
+      if ring.from > s then ring.from = s end
+      if s == tail then
+        ring.newest, ring.oldest = 0, 0
+      elseif s == first then
+        ring.newest = unit_at(ring, s - 1)
+      end
+    elseif first == tail then
+      ring.tail = first + given
+      ring.oldest = unit_at(ring, ring.tail)
+    else
+      ring.patches = ring.patches or {}
+      table.insert(ring.patches, { first, first + given, unit_at(ring, first - 1) })
+    end
+    weir.hold_on(k, TAG, 0, 0, 0, nil, g)
+    return true
   end
-  local first, count = from % m, s - from
+end
+
+-- writes slots a to b - 1 of the ring, all of one instant
+local function write_units(ring, a, b, instant)
+  local key, one, m = KEYS[ring.k], pack('<d', instant), ring.m
+  local first, count = a % m, b - a
   local before_wrap = m - first
   if before_wrap >= count then
     call('SETRANGE', key, LENGTH + first * 8, rep(one, count))
@@ -244,8 +284,31 @@ weir.writers[TAG] = function(k, ttl)
     call('SETRANGE', key, LENGTH + first * 8, rep(one, before_wrap))
     call('SETRANGE', key, LENGTH, rep(one, count - before_wrap))
   end
+end
+
+-- writes what changed, with its time to live (ms), or false for the one that it has
+weir.writers[TAG] = function(k, ttl)
+  local ring, key = rings[k], KEYS[k]
+  local s, tail, from, m = ring.s, ring.tail, ring.from, ring.m
+  if from < tail then from = tail end
+  if ring.wanted > m or (s > ring.slots and ring.slots < m) then
+    local kept = from > tail and units(ring, tail, from) or ''
+    local live = s - tail
+    local slots = floor(live * 5 / 4) + 4
+    if slots > ring.wanted then slots = ring.wanted end
+    ring.s, ring.tail, ring.m, ring.slots = live, 0, ring.wanted, slots
+    local added = rep(pack('<d', ring.newest), s - from)
+    call('SET', key, header(ring) .. kept .. added .. rep('\0', (slots - live) * 8), 'PX', ttl)
+    return
+  end
+  if ring.patches then
+    for _, patch in ipairs(ring.patches) do
+      write_units(ring, patch[1], patch[2], patch[3])
+    end
+  end
+  if from < s then write_units(ring, from, s, ring.newest) end
   call('SETRANGE', key, 0, header(ring))
-  call('PEXPIRE', key, ttl)
+  if ttl then call('PEXPIRE', key, ttl) end
 end
 
 weir.algorithms[TAG] = log

@@ -17,7 +17,7 @@ pub struct Log {
     units: VecDeque<u64>,
     /// Units charged since the log began.
     total: u64,
-    generation: u8,
+    pub(crate) generation: u8,
 }
 
 /// A log as a check sees it. Made of numbers, so that trying a check copies no log.
@@ -45,9 +45,8 @@ pub(crate) struct Sight {
 /// refusal, for else what it is taken as would move along with the clock.
 pub(crate) fn view(held: Option<&Log>, limit: &Limit, now: u64) -> (Sight, bool) {
     let period = limit.period();
-    let generation = held.map_or(0, |log| log.generation);
-    let mut sight =
-        Sight { total: 0, live: 0, ahead: 0, wait: 0, now, instant: now, charged: 0, cut: false, generation };
+    let (total, generation) = held.map_or((0, 0), |log| (log.total, log.generation));
+    let mut sight = Sight { total, live: 0, ahead: 0, wait: 0, now, instant: now, charged: 0, cut: false, generation };
     let Some((log, newest)) = held.and_then(|log| Some((log, *log.units.back()?))) else {
         return (sight, false);
     };
@@ -59,7 +58,6 @@ pub(crate) fn view(held: Option<&Log>, limit: &Limit, now: u64) -> (Sight, bool)
         sight.instant = newest.max(now);
     }
     let passed = log.units.partition_point(|unit| unit + period <= sight.instant);
-    sight.total = log.total;
     sight.live = (log.units.len() - passed) as u32;
     if sight.live > 0 {
         sight.ahead = sight.taken_as(newest) + period - now;
@@ -119,6 +117,27 @@ impl Log {
     /// Bytes of the room that it has for instants.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.units.capacity() * size_of::<u64>()
+    }
+
+    /// Gives back `units` that were charged at `instant`, while they are in the last `period`; tells whether anything was.
+    /// Units of one instant are as good as each other. The newest and the oldest go; those between become as old as the
+    /// one before them, for no slot of the ring is ever moved.
+    pub(crate) fn refund(&mut self, instant: u64, period: u64, units: u32, now: u64) -> bool {
+        let first = self.units.partition_point(|unit| *unit < instant);
+        let after = self.units.partition_point(|unit| *unit <= instant);
+        let given = (after - first).min(units as usize);
+        if given == 0 || instant + period <= now {
+            return false;
+        }
+        if after == self.units.len() {
+            self.units.truncate(after - given);
+            self.total = self.total.saturating_sub(given as u64);
+        } else if let Some(before) = first.checked_sub(1).map(|before| self.units[before]) {
+            self.units.range_mut(first..first + given).for_each(|unit| *unit = before);
+        } else {
+            self.units.drain(..given);
+        }
+        true
     }
 
     /// Makes it what `sight` says: what has passed goes, what is too far ahead is cut, what was charged comes.

@@ -114,4 +114,29 @@ function sliding.answer(_, flag, x, y, w)
   return pack('<BdI4I4', flag, x - now, y, w)
 end
 
+if weir.refunds then
+  -- Only while the units weigh. Where the windows lie must be as if they had never been: what began them is given back
+  -- only when nothing else is left, what is in the window before only when something else there held this one in place.
+  function sliding.refund(k, _, g, began, ends, period, _, units)
+    local x, y, z, w, held_g = held(k, TAG)
+    if not x or held_g ~= g or z ~= period then
+      return false
+    end
+    local is_there, keeps_its_place
+    if x == ends then
+      y = y - units
+      is_there, keeps_its_place = now < ends + period, true
+    else
+      w = w - units
+      is_there, keeps_its_place = x == ends + period and now < x, w > 0
+    end
+    local nothing_is_left = y == 0 and w == 0
+    if y < 0 or w < 0 or not is_there or not (nothing_is_left or keeps_its_place and began == 0) then
+      return false
+    end
+    weir.hold_on(k, TAG, x, y, z, w, g)
+    return true
+  end
+end
+
 weir.algorithms[TAG] = sliding

@@ -74,6 +74,31 @@ pub(crate) fn charge(sliding: Sliding, limit: &Limit, cost: u64, now: u64) -> Op
     fits.then_some(Sliding { current: current as u32, ..sliding })
 }
 
+/// Gives `units` back that were counted in the window of that end and period, while they weigh; tells whether anything was.
+///
+/// Without those units the key's windows might have begun later, with another request, and where they lie matters to what
+/// is counted in them. So what began them (`began`) is given back only when nothing else is left, and what is in the
+/// window before only when something else in it would have held this one in its place.
+pub(crate) fn refund(sliding: &mut Sliding, end: u64, period: u64, units: u32, began: bool, now: u64) -> bool {
+    let (current, previous) = if sliding.end == end {
+        (sliding.current.checked_sub(units), Some(sliding.previous))
+    } else {
+        (Some(sliding.current), sliding.previous.checked_sub(units))
+    };
+    let (Some(current), Some(previous)) = (current, previous) else { return false };
+    let (is_there, keeps_its_place) = if sliding.end == end {
+        (now < end + period, true)
+    } else {
+        (sliding.end == end + period && now < sliding.end, previous > 0)
+    };
+    let nothing_is_left = current == 0 && previous == 0;
+    if sliding.period != period || !is_there || !(nothing_is_left || keeps_its_place && !began) {
+        return false;
+    }
+    (sliding.current, sliding.previous) = (current, previous);
+    true
+}
+
 /// The answer, when the window ends in `seen.ahead` microseconds (above one period: it begins after now, by a clock that
 /// stepped back), and `seen.part` units are in it and `seen.previous` in the one before.
 pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {

@@ -5,7 +5,8 @@
 --         z + g·2^42; and for tag 4 a fourth, w, packed '<I4', 23 bytes:
 --           1 FixedWindow   x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs)
 --           2 TokenBucket, 3 LeakyBucket
---                           x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N
+--                           x = arrival (whole µs since the Unix epoch), y = its numerator over z, z = N; and where it
+--                           is not 0, w packed '<d', 27 bytes: what refunds have given back (µs; see bucket.lua)
 --           4 SlidingWindow x = end of the window (µs since the Unix epoch), y = units counted, z = period (µs),
 --                           w = units counted in the window before
 --         g, 0 to 63, is the state's generation: the next one whenever it is cut or carried over into other windows
@@ -30,7 +31,7 @@ weir.tags = tags
 -- places in KEYS of what must be written, in the order first changed
 local order, changes = {}, 0
 
-local BEYOND, GENERATION = 2 ^ 53, 2 ^ 42
+local BEYOND, GENERATION, UNCHANGED = 2 ^ 53, 2 ^ 42, -1
 
 -- x, y, z, w, g under key k when it holds a state of algorithm `tag`, else nothing
 function weir.held(k, tag)
@@ -38,7 +39,8 @@ function weir.held(k, tag)
   if found == nil then
     local value = values[k]
     if value == nil then value = weir.value(k) end
-    if value and #value == (tag == 4 and 23 or 19) then
+    local length = value and #value
+    if length == 19 and tag ~= 4 or length == 23 and tag == 4 or length == 27 and (tag == 2 or tag == 3) then
       local t, x, y, z = unpack_struct('<BdI4I6', value)
       local g = 0
       if z >= GENERATION then
@@ -47,8 +49,8 @@ function weir.held(k, tag)
       end
       if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
         found, tags[k], xs[k], ys[k], zs[k], gs[k] = t, t, x, y, z, g
-        if tag == 4 then
-          ws[k] = unpack_struct('<I4', value, 20)
+        if length > 19 then
+          ws[k] = unpack_struct(tag == 4 and '<I4' or '<d', value, 20)
         end
       end
     end
@@ -64,10 +66,12 @@ function weir.hold(k, tag, x, y, z, ends, w, g)
     changes = changes + 1
     order[changes] = k
   end
-  tags[k], xs[k], ys[k], zs[k], gs[k], untils[k] = tag, x, y, z, g, ends
-  if w then
-    ws[k] = w
-  end
+  tags[k], xs[k], ys[k], zs[k], ws[k], gs[k], untils[k] = tag, x, y, z, w, g, ends
+end
+
+-- changes what key k holds and leaves it the life that it has
+function weir.hold_on(k, tag, x, y, z, w, g)
+  weir.hold(k, tag, x, y, z, untils[k] or UNCHANGED, w, g)
 end
 
 -- writes each changed state once, value and time to live in one step. Whole milliseconds and one more reach past its
@@ -76,14 +80,23 @@ function weir.write_states()
   local now, ttl_floor = weir.now, weir.ttl_floor
   for i = 1, changes do
     local k = order[i]
-    local tag, ttl = tags[k], floor((untils[k] - now) / 1000) + 1
+    local tag, ends, w = tags[k], untils[k], ws[k]
+    local ttl = floor((ends - now) / 1000) + 1
     if ttl < ttl_floor then ttl = ttl_floor end
-    if tag < 4 then
-      call('PSETEX', KEYS[k], ttl, pack('<BdI4I6', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION))
-    elseif tag == 4 then
-      call('PSETEX', KEYS[k], ttl, pack('<BdI4I6I4', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION, ws[k]))
+    if tag == 5 then
+      writers[tag](k, ends ~= UNCHANGED and ttl)
     else
-      writers[tag](k, ttl)
+      local value = pack('<BdI4I6', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION)
+      if tag == 4 then
+        value = value .. pack('<I4', w)
+      elseif w and w > 0 then
+        value = value .. pack('<d', w)
+      end
+      if ends == UNCHANGED then
+        call('SET', KEYS[k], value, 'KEEPTTL')
+      else
+        call('PSETEX', KEYS[k], ttl, value)
+      end
     end
   end
 end

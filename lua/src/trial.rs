@@ -108,6 +108,7 @@ impl View {
                 ahead: bucket.arrival.whole.saturating_sub(now),
                 part: bucket.arrival.numerator,
                 generation: bucket.generation,
+                given_back: bucket.given_back,
                 ..Seen::default()
             },
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use weir_limiter::{Decision, Limit, Quota, Timestamp, Verdict};
+use weir_limiter::{Algorithm, Decision, Limit, Quota, Timestamp, Verdict};
 
 pub(crate) const YEAR: u64 = 365 * 24 * 3600 * 1_000_000;
 /// Where histories begin, give or take: some day in 2027.
@@ -112,6 +112,30 @@ pub(crate) fn edits() -> impl Strategy<Value = Vec<Limit>> {
         prop::collection::vec(sliding_windows(), 3),
         prop::collection::vec(token_buckets(), 3),
         prop::collection::vec(leaky(), 3),
+    ]
+}
+
+/// Edits of one algorithm that leave a window's or a log's period as it is: what was counted is not carried over.
+pub(crate) fn edits_of_one_period() -> impl Strategy<Value = Vec<Limit>> {
+    let others = prop::collection::vec(prop_oneof![1..10_u64, magnitudes(1, Limit::MAX_LOG)], 2);
+    let windows = prop_oneof![fixed_windows(), sliding_windows(), sliding_logs()];
+    let windows = (windows, others).prop_map(|(first, others)| {
+        let other = |n: u64| {
+            let quota = Quota::new(n, first.quota().period()).expect("in range");
+            match first.algorithm() {
+                Algorithm::FixedWindow => Limit::fixed_window(quota),
+                Algorithm::SlidingLog => Limit::sliding_log(quota).expect("in range"),
+                _ => Limit::sliding_window(quota),
+            }
+        };
+        std::iter::once(first).chain(others.into_iter().map(other)).collect()
+    });
+    prop_oneof![
+        3 => windows,
+        1 => prop::collection::vec(token_buckets(), 3),
+        1 => prop::collection::vec(leaky_buckets(), 3),
+        1 => prop::collection::vec(queues(), 3),
+        1 => prop::collection::vec(leaky(), 3),
     ]
 }
 

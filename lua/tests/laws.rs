@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use weir_limiter::{Decision, Limit, Outcome, Quota, State, Timestamp, Verdict, decide, decide_shared};
 
 mod queue;
+mod refunds;
 
 use crate::histories::{
     Cost, Gap, START, buckets, costs, edits, fixed_windows, gaps, limits, sliding_logs, sliding_windows, token_buckets,

@@ -7,6 +7,7 @@ mod concurrency;
 mod histories;
 mod laws;
 mod parity;
+mod refunds;
 mod script;
 mod server;
 mod states;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, RedisResult};
 use tempfile::TempDir;
-use weir_limiter::{Batch, Decision, Timestamp, decide_script, test_clock};
+use weir_limiter::{Batch, Decision, Reply, Timestamp, decide_script, test_clock};
 
 pub(crate) struct RedisServer {
     process: Child,
@@ -77,21 +77,32 @@ impl Drop for RedisServer {
 impl Client {
     /// Decides by Redis's own clock.
     pub(crate) fn decide(&mut self, batch: &Batch) -> Vec<Decision> {
+        self.answer(batch).decisions
+    }
+
+    /// The whole answer, by Redis's own clock.
+    #[allow(dead_code, reason = "the benchmark gives nothing back")]
+    pub(crate) fn answer(&mut self, batch: &Batch) -> Reply {
         self.call(batch, None)
     }
 
     /// Decides at `now`; states live a day, whatever Redis's clock says.
     pub(crate) fn decide_at(&mut self, now: u64, batch: &Batch) -> Vec<Decision> {
+        self.answer_at(now, batch).decisions
+    }
+
+    /// The whole answer at `now`.
+    pub(crate) fn answer_at(&mut self, now: u64, batch: &Batch) -> Reply {
         self.call(batch, Some(test_clock(Timestamp::from_micros(now), 86_400_000)))
     }
 
-    fn call(&mut self, batch: &Batch, clock: Option<Vec<u8>>) -> Vec<Decision> {
+    fn call(&mut self, batch: &Batch, clock: Option<Vec<u8>>) -> Reply {
         let mut command = redis::cmd("EVALSHA");
         command.arg(&self.digest).arg(batch.distinct_keys()).arg(batch.keys()).arg(batch.args());
         if let Some(clock) = clock {
             command.arg(clock);
         }
         let reply: Vec<u8> = command.query(&mut self.connection).expect("the script never fails");
-        batch.read_reply(&reply).expect("a reply to this batch").decisions
+        batch.read_reply(&reply).expect("a reply to this batch")
     }
 }
