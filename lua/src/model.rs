@@ -62,22 +62,7 @@ pub fn decide_shared(
 /// refilled since, a queue only its last; all nothing once an edit or a clock that stepped back far has cut the state or
 /// carried it over into other windows. (By a clock that goes forward: one that steps back by Δ may cost Δ·N/P here too.)
 pub fn refund(now: Timestamp, receipt: Receipt, state: &mut Option<State>) -> bool {
-    let (now, generation) = (now.as_micros(), receipt.generation);
-    let Some(state) = state.as_mut().filter(|state| state.generation() == generation) else { return false };
-    match (receipt.charge, state) {
-        (Charge::FixedWindow { end, period, units }, State::FixedWindow(window)) => {
-            fixed_window::refund(window, end, period, units, now)
-        }
-        (Charge::SlidingWindow { end, period, units, began }, State::SlidingWindow(sliding)) => {
-            sliding_window::refund(sliding, end, period, units, began, now)
-        }
-        (Charge::SlidingLog { instant, period, units }, State::SlidingLog(log)) => {
-            log.refund(instant, period, units, now)
-        }
-        (Charge::TokenBucket(taken), State::TokenBucket(bucket))
-        | (Charge::LeakyBucket(taken), State::LeakyBucket(bucket)) => bucket::refund(bucket, &taken, now),
-        _ => false,
-    }
+    state.as_mut().is_some_and(|state| state.refund(now, receipt))
 }
 
 fn decide_one(now: u64, limit: &Limit, cost: u64, state: &mut Option<State>) -> Decision {
@@ -129,6 +114,28 @@ impl State {
             Self::SlidingLog(log) => log.generation,
             Self::SlidingWindow(sliding) => sliding.generation,
             Self::TokenBucket(bucket) | Self::LeakyBucket(bucket) => bucket.generation,
+        }
+    }
+
+    /// As the function [`refund`], to a state that is there.
+    pub fn refund(&mut self, now: Timestamp, receipt: Receipt) -> bool {
+        if receipt.generation != self.generation() {
+            return false;
+        }
+        let now = now.as_micros();
+        match (receipt.charge, self) {
+            (Charge::FixedWindow { end, period, units }, State::FixedWindow(window)) => {
+                fixed_window::refund(window, end, period, units, now)
+            }
+            (Charge::SlidingWindow { end, period, units, began }, State::SlidingWindow(sliding)) => {
+                sliding_window::refund(sliding, end, period, units, began, now)
+            }
+            (Charge::SlidingLog { instant, period, units }, State::SlidingLog(log)) => {
+                log.refund(instant, period, units, now)
+            }
+            (Charge::TokenBucket(taken), State::TokenBucket(bucket))
+            | (Charge::LeakyBucket(taken), State::LeakyBucket(bucket)) => bucket::refund(bucket, &taken, now),
+            _ => false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What callers hand to the worker of a Redis store, and the group of decisions that one call carries.
+//! What callers hand to the worker of a Redis store, and the group of decisions and refunds that one call carries.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -9,6 +9,7 @@ use weir_limiter::{Batch, Check, Decision};
 
 use crate::key::StateKey;
 use crate::reason::{Reason, StoreError};
+use crate::refunds::{Entry, Refund};
 
 /// Checks in one call: about a millisecond in which Redis serves nobody else. More in a call saves next to nothing.
 const CHECKS_IN_A_CALL: usize = 256;
@@ -16,6 +17,7 @@ const CHECKS_IN_A_CALL: usize = 256;
 /// One thing to ask Redis.
 pub(crate) enum Job {
     Decide(Request),
+    Refund(Refund),
     Command { command: Cmd, reply: Reply<Value> },
 }
 
@@ -28,10 +30,11 @@ pub(crate) struct Request {
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// Requests that go out as one call; used again for the next one.
+/// Refunds and requests that go out as one call; used again for the next one.
 #[derive(Default)]
 pub(crate) struct Group {
     batch: Batch,
+    refunds: Vec<(usize, Entry)>,
     replies: Vec<Reply<Decision>>,
 }
 
@@ -42,6 +45,8 @@ impl Job {
         // a caller that has gone needs no answer
         match self {
             Self::Decide(request) => drop(request.reply.send(Err(error.clone()))),
+            // counted as lost
+            Self::Refund(refund) => drop(refund),
             Self::Command { reply, .. } => drop(reply.send(Err(error.clone()))),
         }
     }
@@ -50,12 +55,28 @@ impl Job {
 // === impl Group ===
 
 impl Group {
-    /// Takes from the front of the queue what fits into one call, and drops what nobody awaits any more. Tells
-    /// whether there is anything to ask.
-    pub(crate) fn fill(&mut self, queue: &mut VecDeque<Request>, now: Instant) -> bool {
+    /// Takes from the front of the queues what fits into one call, and drops what nobody awaits any more and what is too
+    /// late to be given back. Tells whether there is anything to ask. Refunds come first, for the requests may need them, but
+    /// take no more than half of a call.
+    pub(crate) fn fill(&mut self, refunds: &mut VecDeque<Refund>, queue: &mut VecDeque<Request>, now: Instant) -> bool {
         self.batch.clear();
         self.replies.clear();
+        self.refunds.clear();
         let mut checks = 0;
+        while let Some(refund) = refunds.pop_front() {
+            if refund.deadline <= now {
+                continue;
+            }
+            if checks + refund.len() > CHECKS_IN_A_CALL / 2 && checks > 0 {
+                refunds.push_front(refund);
+                break;
+            }
+            checks += refund.len();
+            let number = refund.len();
+            let (charges, entry) = refund.take();
+            charges.for_each(|(key, receipt)| self.batch.push_refund(key, receipt));
+            self.refunds.push((number, entry));
+        }
         while let Some(request) = queue.pop_front() {
             if request.deadline <= now || request.reply.is_closed() {
                 continue;
@@ -68,7 +89,7 @@ impl Group {
             self.batch.push(&request.checks);
             self.replies.push(request.reply);
         }
-        !self.replies.is_empty()
+        !self.batch.is_empty()
     }
 
     /// How many decisions the call carries.
@@ -91,22 +112,26 @@ impl Group {
 
     /// Hands out what the call answered.
     pub(crate) fn settle(&mut self, answer: Result<Value, StoreError>) -> Result<(), StoreError> {
-        let decisions = answer.and_then(|value| match value {
+        let answer = answer.and_then(|value| match value {
             Value::BulkString(reply) => self
                 .batch
                 .read_reply(&reply)
-                .map(|reply| reply.decisions)
                 .map_err(|error| StoreError::new(Reason::Protocol, format!("the script's reply: {error}"))),
             _ => Err(StoreError::new(Reason::Protocol, "the script's reply is not a string")),
         });
-        match decisions {
-            Ok(decisions) => {
-                for (reply, decision) in self.replies.drain(..).zip(decisions) {
+        match answer {
+            Ok(answer) => {
+                let mut given_back = answer.refunds.into_iter();
+                for (number, entry) in self.refunds.drain(..) {
+                    entry.settle(given_back.by_ref().take(number));
+                }
+                for (reply, decision) in self.replies.drain(..).zip(answer.decisions) {
                     let _ = reply.send(Ok(decision));
                 }
                 Ok(())
             }
             Err(error) => {
+                self.refunds.clear();
                 for reply in self.replies.drain(..) {
                     let _ = reply.send(Err(error.clone()));
                 }

@@ -9,9 +9,11 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use weir_limiter::{Check, Decision, Limit, State, Timestamp, decide, decide_shared};
+use weir_limiter::{Check, Decision, Limit, Receipt, State, Timestamp, decide, decide_shared};
 
 use crate::key::StateKey;
+use crate::observer::{Observer, Refunds};
+use crate::refunds::Ledger;
 
 /// States held at most, of some 250 bytes each; a log counts as so many of them as it takes room for. Beyond it those
 /// that would end soonest are forgotten, so that a client with random keys costs bounded memory; what is forgotten
@@ -36,6 +38,7 @@ struct Inner {
     /// Weight of one shard at most.
     bound: usize,
     overflowed: AtomicBool,
+    ledger: Ledger,
 }
 
 #[derive(Debug)]
@@ -71,12 +74,23 @@ impl MemoryStore {
     /// A store that holds at most about so many states (at least one for each of its 64 shards).
     #[must_use]
     pub fn with_bound(states: usize) -> Self {
+        Self::observed(states, Arc::new(()))
+    }
+
+    /// One that holds up to 2^20 states; `observer` hears of refunds.
+    #[must_use]
+    pub fn observed_by(observer: Arc<dyn Observer>) -> Self {
+        Self::observed(STATES, observer)
+    }
+
+    fn observed(states: usize, observer: Arc<dyn Observer>) -> Self {
         let shard = || Mutex::new(Shard { states: HashMap::new(), weight: 0, sweep_at: SMALL });
         let inner = Inner {
             shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
             hasher: RandomState::new(),
             bound: states.div_ceil(SHARDS).max(1),
             overflowed: AtomicBool::new(false),
+            ledger: Ledger::new(observer),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -110,6 +124,19 @@ impl MemoryStore {
         let [state] = state;
         self.keep(&mut shard, check.key, state, &check.limit, now);
         decision
+    }
+
+    /// Gives charges back at the instant `now`, last first.
+    pub fn refund(&self, now: Timestamp, charges: Vec<(StateKey, Receipt)>) {
+        let mut refunds = Refunds::default();
+        for (key, receipt) in charges.into_iter().rev() {
+            let mut shard = lock(&self.inner.shards[self.inner.place(&key)]);
+            // it keeps its life and its weight, a log its room for instants
+            let given_back = shard.states.get_mut(&key).is_some_and(|held| held.state.refund(now, receipt));
+            refunds.given_back += usize::from(given_back);
+            refunds.nothing_left += usize::from(!given_back);
+        }
+        self.inner.ledger.done(refunds);
     }
 
     /// How many states are held, dead ones included.

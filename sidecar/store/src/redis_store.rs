@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use weir_limiter::{Batch, Check, Decision};
+use weir_limiter::{Batch, Check, Decision, Receipt};
 
 use crate::address::{Endpoint, InvalidStore};
 use crate::breaker::BreakerState;
@@ -18,6 +19,7 @@ use crate::job::{Job, Request};
 use crate::key::{InstallKey, Namespace, StateKey};
 use crate::observer::Observer;
 use crate::reason::{Reason, StoreError};
+use crate::refunds::{Ledger, PATIENCE};
 use crate::waits::Waits;
 use crate::worker::Worker;
 
@@ -31,6 +33,7 @@ pub struct RedisStore {
     jobs: mpsc::Sender<Job>,
     gate: Arc<Gate>,
     waits: Waits,
+    ledger: Ledger,
 }
 
 impl RedisStore {
@@ -47,9 +50,10 @@ impl RedisStore {
         let install_key = source.read().ok().flatten().map_or(InstallKey::ZEROS, |target| target.install_key);
         let gate = Arc::new(Gate::new(install_key));
         let (jobs, inbox) = mpsc::channel(WAITING);
+        let ledger = Ledger::new(Arc::clone(&observer));
         let worker = Worker::new(inbox, source, Arc::clone(&gate), observer, waits, weir_limiter::decide_script());
         runtime.spawn(worker.run());
-        Ok(Self { jobs, gate, waits })
+        Ok(Self { jobs, gate, waits, ledger })
     }
 
     pub(crate) async fn decide(&self, checks: &[Check<StateKey>]) -> Result<Decision, StoreError> {
@@ -60,6 +64,21 @@ impl RedisStore {
         let deadline = clock::monotonic() + self.waits.call;
         self.send(Job::Decide(Request { checks: checks.to_vec(), deadline, reply }))?;
         self.bounded(answer).await
+    }
+
+    /// Hands charges to the worker. What can't be sent is dropped, and counted as lost by that.
+    pub(crate) fn refund(&self, charges: Vec<(StateKey, Receipt)>) {
+        if let Some(refund) = self.ledger.enter(charges, clock::monotonic() + self.patience()) {
+            let _ = self.send(Job::Refund(refund));
+        }
+    }
+
+    pub(crate) async fn refunded(&self) {
+        self.ledger.settled(self.patience() + self.waits.call).await;
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE.max(self.waits.call)
     }
 
     pub(crate) async fn ping(&self) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_limiter::{Check, Decision};
+use weir_limiter::{Check, Decision, Receipt};
 
 use crate::address::{Address, InvalidStore};
 use crate::breaker::BreakerState;
@@ -55,7 +55,7 @@ impl Store {
         let credentials = credentials.into();
         let address = url.map(|url| Address::parse(InvalidStore::FLAG, url)).transpose()?;
         match (address, &credentials) {
-            (Some(Address::Memory), Credentials::None) => Ok(Self::Memory(MemoryStore::default())),
+            (Some(Address::Memory), Credentials::None) => Ok(Self::Memory(MemoryStore::observed_by(observer))),
             (Some(Address::Memory), _) => {
                 Err(InvalidStore::new(InvalidStore::FLAG, "memory: takes no credentials; leave out one of the two"))
             }
@@ -63,7 +63,7 @@ impl Store {
                 Ok(Self::Redis(RedisStore::open(Some(endpoint), credentials, observer, waits)?))
             }
             (None, Credentials::Folder(_)) => Ok(Self::Redis(RedisStore::open(None, credentials, observer, waits)?)),
-            (None, Credentials::None) => Ok(Self::Memory(MemoryStore::default())),
+            (None, Credentials::None) => Ok(Self::Memory(MemoryStore::observed_by(observer))),
             (None, Credentials::Files { .. }) => {
                 Err(InvalidStore::new(InvalidStore::FLAG, "must be given with a password file or a CA file"))
             }
@@ -84,6 +84,24 @@ impl Store {
         match self {
             Self::Memory(memory) => Ok(memory.decide(clock::wall(), checks)),
             Self::Redis(redis) => redis.decide(checks).await,
+        }
+    }
+
+    /// Gives back what decisions charged: the receipts of their outcomes, each with the key of its check. Returns at once;
+    /// in Redis it is done in the background with the next call, within about a second, and lost when the store fails.
+    /// [`Observer::refunds`] hears what became of it. May be called in a destructor.
+    pub fn refund(&self, charges: Vec<(StateKey, Receipt)>) {
+        match self {
+            Self::Memory(memory) => memory.refund(clock::wall(), charges),
+            Self::Redis(redis) => redis.refund(charges),
+        }
+    }
+
+    /// When no refund is under way any more, each done or given up; for shutdown. Ends within about a second.
+    pub async fn refunded(&self) {
+        match self {
+            Self::Memory(_) => {}
+            Self::Redis(redis) => redis.refunded().await,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The one task behind a Redis store: it owns the connection and the breaker, and groups decisions.
+//! The one task behind a Redis store: it owns the connection and the breaker, and groups decisions and refunds.
 //!
 //! What arrives while a call is in flight goes out as the next one; there is no timer and no queue for later:
 //! while there is no connection, what waits is refused at its deadline, and while the breaker is open at once.
@@ -26,6 +26,7 @@ use crate::gate::Gate;
 use crate::job::{Group, Job, Reply, Request};
 use crate::observer::Observer;
 use crate::reason::{Reason, StoreError};
+use crate::refunds::Refund;
 use crate::waits::Waits;
 use rotation::Rotation;
 
@@ -48,6 +49,8 @@ pub(crate) struct Worker {
     script_text: &'static str,
     /// Decisions that wait for the next call.
     waiting: VecDeque<Request>,
+    /// Charges that wait to be given back by the next call.
+    refunds: VecDeque<Refund>,
     /// Other commands that wait, before decisions since they are few.
     commands: VecDeque<(Cmd, Reply<Value>)>,
     taken: Vec<Job>,
@@ -81,6 +84,7 @@ impl Worker {
             script: Script::new(script_text),
             script_text,
             waiting: VecDeque::new(),
+            refunds: VecDeque::new(),
             commands: VecDeque::new(),
             taken: Vec::new(),
             group: Group::default(),
@@ -107,7 +111,7 @@ impl Worker {
         // whether the server has answered a real call on this connection
         let mut proven = false;
         loop {
-            if self.waiting.is_empty() && self.commands.is_empty() {
+            if self.waiting.is_empty() && self.refunds.is_empty() && self.commands.is_empty() {
                 let mut taken = std::mem::take(&mut self.taken);
                 let idle = tokio::select! {
                     biased;
@@ -143,7 +147,7 @@ impl Worker {
                     return Ok(());
                 }
             }
-            if self.group.fill(&mut self.waiting, clock::monotonic()) {
+            if self.group.fill(&mut self.refunds, &mut self.waiting, clock::monotonic()) {
                 let answer = self.evaluate(&mut connection).await;
                 let failed = self.group.settle(answer).err();
                 if self.broken(failed, &mut connection, &mut proven) {
@@ -228,6 +232,7 @@ impl Worker {
     fn admit(&mut self, job: Job) {
         match job {
             Job::Decide(request) => self.waiting.push_back(request),
+            Job::Refund(refund) => self.refunds.push_back(refund),
             Job::Command { command, reply } => self.commands.push_back((command, reply)),
         }
     }
@@ -246,6 +251,7 @@ impl Worker {
         for request in self.waiting.drain(..) {
             Job::Decide(request).refuse(error);
         }
+        self.refunds.clear();
         for (command, reply) in self.commands.drain(..) {
             Job::Command { command, reply }.refuse(error);
         }

@@ -101,6 +101,45 @@ fn checks_on_one_key_in_one_request_add_up() {
     assert!(store.decide(at(1), &twice[..1]).admitted);
 }
 
+#[test]
+fn what_a_request_took_is_given_back_and_told() {
+    #[derive(Default)]
+    struct Heard(Mutex<Refunds>);
+    impl Observer for Heard {
+        fn refunds(&self, refunds: Refunds) {
+            *self.0.lock().unwrap() = refunds;
+        }
+    }
+    let heard = Arc::new(Heard::default());
+    let store = MemoryStore::observed_by(Arc::<Heard>::clone(&heard));
+    let queue = Limit::leaky_queue(Quota::new(1, MINUTE).unwrap(), Some(5), Duration::ZERO).unwrap();
+    // twice on one key, which can only be given back last first
+    let checks = [check(1, window(5, MINUTE)), check(2, queue), check(2, queue), check(3, window(5, MINUTE))];
+    let take = || {
+        let decision = store.decide(at(601), &checks);
+        checks.iter().zip(decision.outcomes).map(|(check, told)| (check.key, told.receipt.unwrap())).collect::<Vec<_>>()
+    };
+    let mut charges = take();
+    charges.remove(3);
+    store.refund(at(601), charges);
+    assert_eq!(*heard.0.lock().unwrap(), Refunds { given_back: 3, nothing_left: 0, lost: 0 });
+    let left =
+        |place: usize| store.decide(at(601), &[Check { cost: 0, ..checks[place].clone() }]).outcomes[0].remaining;
+    assert_eq!([0, 1, 3].map(left), [5, 5, 4]);
+    // the windows have ended by then
+    store.refund(at(700), take().into_iter().take(1).collect());
+    assert_eq!(*heard.0.lock().unwrap(), Refunds { given_back: 0, nothing_left: 1, lost: 0 });
+}
+
+#[test]
+fn a_refund_adds_no_state() {
+    let (charged, other) = (MemoryStore::default(), MemoryStore::default());
+    let check = check(1, window(5, MINUTE));
+    let receipt = charged.decide(at(1), std::slice::from_ref(&check)).outcomes.remove(0).receipt.unwrap();
+    other.refund(at(1), vec![(check.key, receipt)]);
+    assert!(other.is_empty());
+}
+
 proptest::proptest! {
     #[test]
     fn shards_decide_as_one_table_of_states_would(
