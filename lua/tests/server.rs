@@ -1,4 +1,5 @@
 //! A redis-server of a test's own, on a unix socket in a folder of its own; gone when the test ends, however it ends.
+//! `WEIR_TEST_REDIS` names another program to start in its place: another version, or Valkey.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -24,7 +25,8 @@ pub(crate) struct Client {
 impl RedisServer {
     pub(crate) fn start() -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let process = Command::new("redis-server")
+        let program = std::env::var_os("WEIR_TEST_REDIS").unwrap_or_else(|| "redis-server".into());
+        let process = Command::new(&program)
             .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
             .arg(folder.path().join("socket"))
             .arg("--dir")
@@ -33,13 +35,20 @@ impl RedisServer {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| {
-                panic!("redis-server cannot be started ({error}); install it: apt-get install redis-server")
+                panic!(
+                    "{} cannot be started ({error}); apt-get install redis-server, or set WEIR_TEST_REDIS to a server's path",
+                    program.display()
+                )
             });
         let mut server = Self { process, folder };
         let deadline = Instant::now() + Duration::from_secs(60);
         while server.try_connect().is_err() {
-            assert!(server.process.try_wait().expect("a child of ours").is_none(), "redis-server ended at once");
-            assert!(Instant::now() < deadline, "redis-server did not answer within a minute");
+            assert!(
+                server.process.try_wait().expect("a child of ours").is_none(),
+                "{} ended at once",
+                program.display()
+            );
+            assert!(Instant::now() < deadline, "{} did not answer within a minute", program.display());
             std::thread::sleep(Duration::from_millis(2));
         }
         server

@@ -1,5 +1,7 @@
-//! A redis-server of one test, ended with the test, also when it panics.
+//! A redis-server of one test, ended with the test, also when it panics. `WEIR_TEST_REDIS` names another program to start in
+//! its place: another version, or Valkey.
 
+use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -43,20 +45,24 @@ impl Server {
     pub(crate) fn resume(&mut self) {
         assert!(self.child.is_none());
         let port = self.port.to_string();
-        let mut command = Command::new("redis-server");
+        let program = self.program();
+        let mut command = Command::new(&program);
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]).arg(self.dir.path());
-        if self.args.iter().any(|arg| arg == "--tls-cert-file") {
+        if self.speaks_tls() {
             command.args(["--port", "0", "--tls-port", &port]);
         } else {
             command.args(["--port", &port]);
         }
         command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.child = Some(command.spawn().expect("redis-server must be installed: apt-get install redis-server"));
+        let program = program.display();
+        self.child = Some(command.spawn().unwrap_or_else(|error| {
+            panic!("{program} can't be started ({error}); apt-get install redis-server, or set WEIR_TEST_REDIS to a server's path")
+        }));
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(start.elapsed() < PATIENCE, "redis-server does not listen on {}", self.port);
+            assert!(start.elapsed() < PATIENCE, "{program} does not listen on {}", self.port);
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none(), "redis-server ended: {ended:?}");
+            assert!(ended.is_none(), "{program} ended: {ended:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -99,6 +105,16 @@ impl Server {
             // -2: ended meanwhile
             assert!(ttl > 0 || ttl == -2, "{key}: PTTL {ttl}");
         }
+    }
+
+    fn speaks_tls(&self) -> bool {
+        self.args.iter().any(|arg| arg == "--tls-cert-file")
+    }
+
+    /// Not every build of a server has TLS, so those that speak it are the system's own redis-server.
+    fn program(&self) -> OsString {
+        let chosen = std::env::var_os("WEIR_TEST_REDIS").filter(|_| !self.speaks_tls());
+        chosen.unwrap_or_else(|| "redis-server".into())
     }
 
     fn signal(&self, signal: &str) {
