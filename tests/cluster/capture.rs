@@ -9,6 +9,7 @@ apiVersion: weir.dev/v1alpha1
 kind: RateLimitPolicy
 metadata: {name: one}
 spec:
+  onStoreFailure: Deny
   limits:
   - {name: all, algorithm: FixedWindow, rate: {requests: 1, period: 1h}}
 ";
@@ -29,13 +30,17 @@ fn redirect_lets_nothing_from_outside_past_the_sidecar() {
     assert_eq!(names("initContainers"), ["weir-redirect", "weir-sidecar"]);
     enough_is_left(HOUR, Duration::from_secs(60));
     // By the Service, by the pod's own address and number, and by the capture port: one admitted in all.
-    let mut admitted = 0;
+    // A decision that a busy machine lost may have charged; it is a 503.
+    let (mut admitted, mut lost) = (0, 0);
     let mut urls = vec![namespace.service_url(&app, "/")];
     urls.extend(namespace.pod_urls(&app, 8080, "/"));
     for url in urls {
-        admitted += world.load(&[&url, "-n", "5"]).count(200);
+        let report = world.load(&[&url, "-n", "5"]);
+        assert_eq!(report.failed(), 0, "{report:#?}");
+        admitted += report.count(200);
+        lost += report.count(503);
     }
-    assert_eq!(admitted, 1);
+    assert!(admitted == 1 || (admitted == 0 && lost > 0), "{admitted} admitted, {lost} lost");
     let direct = world.load(&[&namespace.pod_urls(&app, 15001, "/")[0], "-n", "3"]);
     assert_eq!(direct.count(200), 0, "the capture port itself serves nobody: {direct:#?}");
 }
@@ -62,7 +67,9 @@ securityContext:
     namespace.condition("one", "Enforced", "True");
     enough_is_left(HOUR, Duration::from_secs(30));
     let report = world.load(&[&namespace.service_url(&app, "/"), "-n", "5"]);
-    assert_eq!((report.count(200), report.count(429)), (1, 4), "{report:#?}");
+    let (admitted, lost) = (report.count(200), report.count(503));
+    assert_eq!(admitted + report.count(429) + lost, 5, "{report:#?}");
+    assert!(admitted == 1 || (admitted == 0 && lost > 0), "{report:#?}");
 }
 
 #[test]

@@ -115,6 +115,9 @@ fn a_sidecar_that_starts_before_redis_serves_and_limits_later() {
     assert_eq!(condition["reason"], "StoreUnreachable", "{condition}");
     away.end();
     namespace.condition("faulty", "Enforced", "True");
-    let report = world.load(&[&url, "-n", "1"]);
-    assert!(report.first[&200].headers.iter().any(|h| h.starts_with("x-ratelimit-limit")), "{report:#?}");
+    until("requests are counted", || {
+        let report = world.load(&[&url, "-n", "1"]);
+        let counted = report.first[&200].headers.iter().any(|h| h.starts_with("x-ratelimit-limit"));
+        if counted { Ok(()) } else { Err(report) }
+    });
 }

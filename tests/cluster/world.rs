@@ -6,6 +6,7 @@
 //! | `WEIR_TEST_NETNS` | network namespace that holds it |
 //! | `WEIR_TEST_PROGRAMS` | folder of kubectl and helm |
 //! | `WEIR_TEST_IMAGES` | file of lines `name=full image name` |
+use crate::wait::until;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -47,6 +48,8 @@ pub(crate) fn turn() -> Turn {
         world.install();
         world
     });
+    // the test before may have restarted the operator
+    world.webhooks_are_reached();
     Turn { world, _turn: turn }
 }
 
@@ -105,6 +108,22 @@ impl World {
         let arguments =
             ["upgrade", "--install", "weir", chart, "-n", RELEASE_NAMESPACE, "--create-namespace", "--set", &set];
         self.helm(&[&arguments[..], &["--wait", "--timeout", "120s"]].concat()).unwrap_or_else(|e| panic!("helm: {e}"));
+        self.webhooks_are_reached();
+    }
+
+    /// Waits until the API server reaches the webhooks: some time after the operator's pods are ready. Until then what should
+    /// be injected or refused is let through, since no pod may be kept from starting by a webhook that is away.
+    fn webhooks_are_reached(&self) {
+        let bad = "apiVersion: v1\nkind: Pod\n\
+                   metadata: {name: never, annotations: {weir.dev/inject: \"true\", weir.dev/capture: sideways}}\n\
+                   spec: {containers: [{name: never, image: never}]}\n";
+        until("the webhooks are reached", || {
+            let apply = ["apply", "--dry-run=server", "-n", "default", "-f", "-"];
+            match run(Command::new(self.programs.join("kubectl")).args(apply), bad) {
+                Err(refusal) if refusal.contains("weir.dev/capture") => Ok(()),
+                other => Err(other),
+            }
+        });
     }
 
     // === requests from inside the cluster's network ===
