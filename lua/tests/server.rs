@@ -1,7 +1,7 @@
 //! A redis-server of a test's own, on a unix socket in a folder of its own; gone when the test ends, however it ends.
 //! `WEIR_TEST_REDIS` names another program to start in its place: another version, or Valkey.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ impl RedisServer {
             });
         let mut server = Self { process, folder };
         let deadline = Instant::now() + Duration::from_secs(60);
-        while server.try_connect().is_err() {
+        while try_connect(&server.socket()).is_err() {
             assert!(
                 server.process.try_wait().expect("a child of ours").is_none(),
                 "{} ended at once",
@@ -55,21 +55,16 @@ impl RedisServer {
     }
 
     pub(crate) fn connect(&self) -> Client {
-        let mut connection = self.try_connect().expect("redis-server answers");
-        let digest = redis::cmd("SCRIPT").arg("LOAD").arg(decide_script()).query(&mut connection).expect("it loads");
-        Client { connection, digest }
+        Client::connect(&self.socket())
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
     }
 
     #[allow(dead_code, reason = "the benchmark reads its CPU time")]
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
-    }
-
-    fn try_connect(&self) -> RedisResult<Connection> {
-        let socket: PathBuf = self.folder.path().join("socket");
-        let mut connection = redis::Client::open(format!("redis+unix://{}", socket.display()))?.get_connection()?;
-        redis::cmd("PING").query::<String>(&mut connection)?;
-        Ok(connection)
     }
 }
 
@@ -81,9 +76,21 @@ impl Drop for RedisServer {
     }
 }
 
+fn try_connect(socket: &Path) -> RedisResult<Connection> {
+    let mut connection = redis::Client::open(format!("redis+unix://{}", socket.display()))?.get_connection()?;
+    redis::cmd("PING").query::<String>(&mut connection)?;
+    Ok(connection)
+}
+
 // === impl Client ===
 
 impl Client {
+    pub(crate) fn connect(socket: &Path) -> Self {
+        let mut connection = try_connect(socket).expect("the server answers");
+        let digest = redis::cmd("SCRIPT").arg("LOAD").arg(decide_script()).query(&mut connection).expect("it loads");
+        Self { connection, digest }
+    }
+
     /// Decides by Redis's own clock.
     pub(crate) fn decide(&mut self, batch: &Batch) -> Vec<Decision> {
         self.answer(batch).decisions
