@@ -141,7 +141,7 @@ impl Enforcer {
             // every limit that a table gives out has its entry
             let entry = table.entry(check.limit)?;
             let key = StateKey::new(&install, &entry.namespace, &check.identity);
-            Some(Check { key, limit: check.limit.limit, cost: check.limit.cost })
+            Some(Check { key, limit: check.limit.limit, cost: check.cost })
         };
         checks.iter().filter_map(key).collect()
     }

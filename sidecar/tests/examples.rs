@@ -21,7 +21,10 @@ fn every_example_has_a_test_here_or_is_the_quickstart() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["login.yaml", "per-tenant.yaml", "quickstart.yaml", "responses.yaml", "shadow.yaml"]);
+    assert_eq!(
+        names,
+        ["cost.yaml", "login.yaml", "per-tenant.yaml", "quickstart.yaml", "responses.yaml", "shadow.yaml"]
+    );
 }
 
 #[tokio::test]
@@ -100,4 +103,37 @@ async fn shadow_refuses_at_twenty_and_tells_of_fifteen() {
         assert_eq!((answer.status, answer.number("x-ratelimit-limit")), (if sent < 20 { 200 } else { 429 }, 20));
     }
     counted(&[&sidecar], "default/shadow/tighter", 20).await;
+}
+
+#[tokio::test]
+async fn cost_takes_what_the_header_says_and_no_more_than_its_max() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("cost")]);
+    let mut connection = Connection::to(sidecar.listen);
+    // what it says, the status, what is left of the tenant's 100
+    for (says, status, left) in [
+        (Some("30"), 200, 70),
+        (Some("1000000"), 200, 20),
+        (Some("30"), 429, 20),
+        (Some("10"), 200, 10),
+        (Some("-10"), 200, 9),
+        (Some("0"), 200, 8),
+        (None, 200, 3),
+        (Some("much"), 429, 3),
+        (Some("3"), 200, 0),
+        (Some("1"), 429, 0),
+    ] {
+        let mut headers = vec![("x-tenant", "a")];
+        headers.extend(says.map(|says| ("x-cost", says)));
+        let answer = connection.get("/", &headers).await.unwrap();
+        assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (status, left), "{says:?}");
+    }
+    let ambiguous = connection.get("/", &[("x-tenant", "b"), ("x-cost", "1"), ("x-cost", "2")]).await.unwrap();
+    assert_eq!((ambiguous.status, ambiguous.header("weir-error")), (400, Some("malformed")));
+    assert_eq!(connection.get("/", &[("x-tenant", "b"), ("x_cost", "1")]).await.unwrap().status, 400);
+    // neither was charged
+    let fresh = connection.get("/", &[("x-tenant", "b"), ("x-cost", "1")]).await.unwrap();
+    assert_eq!((fresh.status, fresh.number("x-ratelimit-remaining")), (200, 99));
+    assert_eq!(app.served(), 8);
 }

@@ -29,6 +29,28 @@ fn kubectl_apply_refuses_a_wrong_policy_and_names_the_field() {
         ("[{name: a, algorithm: FixedWindow}]", &["rate"]),
         ("[]", &["limits"]),
         (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, cost: {}}]",
+            &["cost", "exactly one of value, header"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, cost: {value: 1, max: 2}}]",
+            &["cost.max", "goes with header only"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, cost: {value: 10}}]",
+            &["cost.value", "can never pass"],
+        ),
+        (
+            "[{name: a, algorithm: TokenBucket, rate: {requests: 9, period: 1m}, burst: 3, \
+              cost: {header: {name: x-cost}, max: 4}}]",
+            &["cost.max", "can never pass"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, \
+              cost: {header: {name: x-cost}, default: 3, max: 2}}]",
+            &["cost.default", "at most max"],
+        ),
+        (
             "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  response: {status: 401}",
             &["status", "credentials"],
         ),

@@ -11,6 +11,8 @@ use crate::policy::{Enforcement, Policy, PolicyId, PolicyLimit};
 use crate::response::ResponseOptions;
 use crate::{Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
+mod cost;
+mod header_name;
 mod limit;
 mod node;
 mod request_match;

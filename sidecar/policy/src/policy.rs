@@ -2,6 +2,7 @@
 
 use weir_limiter::Limit;
 
+pub use crate::cost::Cost;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::request_match::CompiledMatch;
@@ -46,8 +47,8 @@ pub struct PolicyLimit {
     pub name: String,
     /// Algorithm, quota and capacity.
     pub limit: Limit,
-    /// What one request costs: 1.
-    pub cost: u64,
+    /// What one request costs. The count does not depend on it.
+    pub cost: Cost,
     /// Whether it refuses. Shadow when the policy is.
     pub enforcement: Enforcement,
     pub(crate) matches: CompiledMatch,

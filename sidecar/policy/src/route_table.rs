@@ -57,6 +57,8 @@ pub struct LimitCheck<'t> {
     /// The count: policy name, limit name, algorithm and the values of the keys, no two of which ever give the same bytes.
     /// Not the namespace, which the store's key has.
     pub identity: Vec<u8>,
+    /// What this request costs; 0 only where the limit says so of every request.
+    pub cost: u64,
 }
 
 /// A request that can't be counted and must not pass.
@@ -75,9 +77,9 @@ pub struct Rejection<'t> {
 pub enum RejectionReason<'t> {
     /// The header is absent or empty, and the limit says Deny.
     MissingKey(&'t HeaderName),
-    /// The header has two different values, or comes in another spelling (`x_tenant` for `x-tenant`).
+    /// The header, of a key or a cost, has two different values, or comes in another spelling (`x_tenant` for `x-tenant`).
     AmbiguousKey(&'t HeaderName),
-    /// The header's value is longer than 8 KiB.
+    /// The value of the header, of a key or a cost, is longer than 8 KiB.
     KeyTooLong(&'t HeaderName),
 }
 
@@ -134,12 +136,15 @@ impl RouteTable {
         lookup
     }
 
-    /// True when some limit counts by this header, in either of its spellings: a client must not have it taken away by
+    /// True when some limit counts by this header or reads a cost from it, in either of its spellings: a client must not have it taken away by
     /// calling it one of the hop (RFC 9110 §7.6.1).
     #[must_use]
     pub fn reads(&self, name: &HeaderName) -> bool {
-        let mut keys = self.candidates().flat_map(|(_, limit)| &limit.keys);
-        keys.any(|key| matches!(key, Key::Header(own) if same_when_folded(own.as_str(), name.as_str())))
+        let mut own = self.candidates().flat_map(|(_, limit)| {
+            let keys = limit.keys.iter().filter_map(Key::header_name);
+            keys.chain(limit.cost.header_name().map(HeaderName::as_str))
+        });
+        own.any(|own| same_when_folded(own, name.as_str()))
     }
 
     /// The limits that could match: all of them, one by one. An index by path would stand here.
@@ -171,16 +176,18 @@ impl<'t> Lookup<'t> {
                     return;
                 }
                 Reading::Denied(name) => RejectionReason::MissingKey(name),
-                Reading::Unusable(name, Unusable::Ambiguous) => RejectionReason::AmbiguousKey(name),
-                Reading::Unusable(name, Unusable::TooLong) => RejectionReason::KeyTooLong(name),
+                Reading::Unusable(name, why) => RejectionReason::unusable(name, why),
             };
-            let rejection = Rejection { policy, limit, reason };
-            match limit.enforcement {
-                Enforcement::Enforce => self.rejected = Some(rejection),
-                Enforcement::Shadow => self.shadow_rejections.push(rejection),
-            }
+            self.reject(Rejection { policy, limit, reason });
             return;
         }
+        let cost = match limit.cost.of(request.headers) {
+            Ok(cost) => cost,
+            Err((name, why)) => {
+                self.reject(Rejection { policy, limit, reason: RejectionReason::unusable(name, why) });
+                return;
+            }
+        };
         if missing {
             self.notes.push(Note { policy, limit, kind: NoteKind::MissingKey });
         }
@@ -188,13 +195,27 @@ impl<'t> Lookup<'t> {
             Enforcement::Enforce => &mut self.checks,
             Enforcement::Shadow => &mut self.shadows,
         };
-        checks.push(LimitCheck { policy, limit, identity: identity.into_bytes() });
+        checks.push(LimitCheck { policy, limit, identity: identity.into_bytes(), cost });
+    }
+
+    fn reject(&mut self, rejection: Rejection<'t>) {
+        match rejection.limit.enforcement {
+            Enforcement::Enforce => self.rejected = Some(rejection),
+            Enforcement::Shadow => self.shadow_rejections.push(rejection),
+        }
     }
 }
 
 // === impl RejectionReason ===
 
-impl RejectionReason<'_> {
+impl<'t> RejectionReason<'t> {
+    fn unusable(name: &'t HeaderName, why: Unusable) -> Self {
+        match why {
+            Unusable::Ambiguous => Self::AmbiguousKey(name),
+            Unusable::TooLong => Self::KeyTooLong(name),
+        }
+    }
+
     /// The status of the answer: 400, or 431 (RFC 6585 §5) for a value that is too long.
     #[must_use]
     pub fn status(&self) -> StatusCode {

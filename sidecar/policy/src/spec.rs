@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod cost;
 mod enforcement;
 mod key;
 mod limit;
@@ -13,6 +14,7 @@ mod response;
 mod rule;
 mod selector;
 
+pub use cost::{CostHeader, CostSpec};
 pub use enforcement::Enforcement;
 pub use key::{ClientAddressKey, HeaderKey, KeySource};
 pub use limit::{Algorithm, LimitSpec, OnMissingKey, Rate};

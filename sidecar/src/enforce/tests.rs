@@ -19,7 +19,7 @@ fn window(name: &str, requests: u64) -> Value {
 }
 
 fn checks(policy: &Policy) -> Vec<LimitCheck<'_>> {
-    policy.limits.iter().map(|limit| LimitCheck { policy, limit, identity: Vec::new() }).collect()
+    policy.limits.iter().map(|limit| LimitCheck { policy, limit, identity: Vec::new(), cost: 1 }).collect()
 }
 
 fn outcome(verdict: Verdict, remaining: u64, reset_millis: u64) -> Outcome {

@@ -2,22 +2,18 @@
 
 use std::time::Duration;
 
-use http::HeaderName;
 use weir_limiter::{InvalidLimit, Limit, Quota};
 
 use super::node::Node;
-use super::request_match;
+use super::{cost, header_name, request_match};
 use crate::address::Prefixes;
+use crate::cost::Cost;
 use crate::fault::Collector;
 use crate::key::Key;
 use crate::policy::PolicyLimit;
 use crate::request_match::CompiledMatch;
 use crate::spec::{Algorithm, ClientAddressKey, text};
 use crate::{duration, local_file};
-
-/// Headers that belong to one hop (RFC 9110 §7.6.1) and are gone when keys are read.
-const HOP_BY_HOP: [&str; 8] =
-    ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"];
 
 /// Compiles a limit; `None` where something is wrong with it.
 pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyLimit> {
@@ -31,10 +27,12 @@ pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyL
         .map(|source| key(source, faults))
         .collect();
     let limit = limit(node, faults);
+    let cost = node.child("cost").map_or(Some(Cost::Fixed(1)), |c| cost::compile(&c, limit.as_ref(), faults));
     let on_missing_key = node.read("onMissingKey").unwrap_or_default();
     let enforcement = node.read("enforcement").unwrap_or_default();
     let keys = keys.into_iter().collect::<Option<_>>()?;
-    Some(PolicyLimit { name: name?, limit: limit?, cost: 1, enforcement, matches: matches?, keys, on_missing_key })
+    let (name, limit, cost, matches) = (name?, limit?, cost?, matches?);
+    Some(PolicyLimit { name, limit, cost, enforcement, matches, keys, on_missing_key })
 }
 
 fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
@@ -86,7 +84,7 @@ fn period(rate: &Node<'_>, faults: &mut Collector) -> Option<Duration> {
 
 fn key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {
     match (node.child("header"), node.child("clientAddress")) {
-        (Some(header), None) => header_key(&header, faults),
+        (Some(header), None) => header_name::compile(&header, faults).map(Key::Header),
         (None, Some(address)) => {
             let key: ClientAddressKey = address.value()?;
             let (ipv4, ipv6) = (u8::try_from(key.ipv4_prefix_length).ok()?, u8::try_from(key.ipv6_prefix_length).ok()?);
@@ -99,21 +97,4 @@ fn key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {
             None
         }
     }
-}
-
-fn header_key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {
-    let written: String = node.read("name")?;
-    let Ok(name) = HeaderName::from_bytes(written.as_bytes()) else {
-        faults.add(node.at("name"), text::HEADER_NAME);
-        return None;
-    };
-    let unusable = match name.as_str() {
-        "host" => "is not carried by HTTP/2, which has :authority instead; count by another header",
-        hop if HOP_BY_HOP.contains(&hop) => {
-            "belongs to one connection and never reaches the application; count by another header"
-        }
-        _ => return Some(Key::Header(name)),
-    };
-    faults.add(node.at("name"), format!("{name} {unusable}"));
-    None
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Fault, OnMissingKey};
+use crate::{Cost, Fault, OnMissingKey};
 
 mod arbitrary;
 
@@ -33,11 +33,13 @@ fn full() -> Value {
                 "algorithm": "TokenBucket",
                 "rate": {"requests": 60, "period": "1m30s"},
                 "burst": 20,
+                "cost": {"header": {"name": "X-Cost"}, "default": 2, "max": 15},
             },
             {
                 "name": "all",
                 "algorithm": "FixedWindow",
                 "rate": {"requests": 0, "period": "24h"},
+                "cost": {"value": 5},
                 "enforcement": "Shadow",
             },
         ],
@@ -74,7 +76,10 @@ fn everything_that_is_said_is_in_the_policy() {
     let names: Vec<&str> = policy.limits.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["all", "per-tenant"], "ordered by name");
     let limit = &policy.limits[1];
-    assert_eq!((limit.limit.quota().requests(), limit.limit.capacity(), limit.cost), (60, 20, 1));
+    assert_eq!((limit.limit.quota().requests(), limit.limit.capacity()), (60, 20));
+    let name = http::HeaderName::from_static("x-cost");
+    assert_eq!(limit.cost, Cost::Header { name, default: 2, max: 15 });
+    assert_eq!(policy.limits[0].cost, Cost::Fixed(5));
     assert_eq!(limit.limit.quota().period().as_secs(), 90);
     assert_eq!(limit.matches.methods, ["GET", "POST"]);
     assert_eq!((limit.matches.paths.len(), limit.keys.len()), (2, 2));
@@ -103,6 +108,7 @@ fn what_is_left_out_has_its_default() {
     let limit = &policy.limits[0];
     assert_eq!(limit.enforcement, Enforcement::Enforce);
     assert_eq!(limit.limit.capacity(), 7, "burst is as many as requests");
+    assert_eq!(limit.cost, Cost::Fixed(1));
     assert_eq!(limit.on_missing_key, OnMissingKey::ClientAddress);
     assert_eq!(limit.keys, [crate::key::Key::ClientAddress(crate::address::Prefixes { ipv4: 32, ipv6: 64 })]);
 }
@@ -248,6 +254,52 @@ fn each_fault_names_its_field_and_what_would_be_right() {
             "connection belongs to one connection and never reaches the application",
         ),
         ("/limits/0/keys/0/header/name", Some(json!("Host")), "host is not carried by HTTP/2"),
+        ("/limits/0/cost", Some(json!(5)), "spec.limits[0].cost: must be fields, is the number 5"),
+        (
+            "/limits/0/cost",
+            Some(json!({})),
+            "spec.limits[0].cost: must have exactly one of value, header, such as value: 2 or header: {name: x-cost}",
+        ),
+        ("/limits/0/cost", Some(json!({"default": 2})), "spec.limits[0].cost: must have exactly one of value, header"),
+        ("/limits/1/cost/header", Some(json!({"name": "x-cost"})), "spec.limits[1].cost: must have exactly one of"),
+        ("/limits/1/cost/query", Some(json!({})), "cost.query: unknown field; known here: default, header, max, value"),
+        ("/limits/1/cost/value", Some(json!(-1)), "spec.limits[1].cost.value: must be 0 to 1000000000, is -1"),
+        ("/limits/1/cost/value", Some(json!(1.5)), "spec.limits[1].cost.value: must be a whole number"),
+        (
+            "/limits/1/cost/value",
+            Some(json!("2")),
+            "must be a whole number, is the string \"2\"; write it without quotes",
+        ),
+        (
+            "/limits/1/cost/default",
+            Some(json!(1)),
+            "spec.limits[1].cost.default: goes with header only, not with value: leave it out",
+        ),
+        ("/limits/1/cost/max", Some(json!(1)), "spec.limits[1].cost.max: goes with header only, not with value"),
+        (
+            "/limits/0/cost",
+            Some(json!({"value": 21})),
+            "spec.limits[0].cost.value: must be at most what the limit holds, burst or else rate.requests: what costs more \
+             can never pass; is 21 and the limit holds 20",
+        ),
+        ("/limits/0/cost/default", Some(json!(0)), "spec.limits[0].cost.default: must be 1 to 1000000000, is 0"),
+        (
+            "/limits/0/cost/default",
+            Some(json!(16)),
+            "spec.limits[0].cost.default: must be at most max; is 16 and max 15",
+        ),
+        ("/limits/0/cost/max", Some(json!(0)), "spec.limits[0].cost.max: must be 1 to 1000000000, is 0"),
+        ("/limits/0/cost/max", Some(json!(1)), "spec.limits[0].cost.default: must be at most max; is 2 and max 1"),
+        ("/limits/0/cost/max", Some(json!(21)), "spec.limits[0].cost.max: must be at most what the limit holds"),
+        (
+            "/limits/0/cost",
+            Some(json!({"header": {"name": "x-cost"}, "default": 21})),
+            "spec.limits[0].cost.default: must be at most what the limit holds",
+        ),
+        ("/limits/0/cost/header", Some(json!("x-cost")), "cost.header: must be fields, is the string \"x-cost\""),
+        ("/limits/0/cost/header", Some(json!({})), "spec.limits[0].cost.header.name: is required: the header's name"),
+        ("/limits/0/cost/header/name", Some(json!("x cost")), "cost.header.name: must be a header name such as"),
+        ("/limits/0/cost/header/name", Some(json!("TE")), "te belongs to one connection and never reaches the"),
         ("/limits/0/match/methods", Some(json!([])), "spec.limits[0].match.methods: must have at least 1 entry, has 0"),
         (
             "/limits/0/match/methods/0",
@@ -289,6 +341,8 @@ fn all_faults_are_said_at_once() {
         "limits": [
             {"name": "A", "algorithm": "Bucket", "rate": {"requests": "1", "period": "1x"}, "burst": 0},
             {"name": "b", "keys": [{"header": {"nam": "x"}}], "algorithm": "FixedWindow", "rate": {"period": "1d"}, "burst": 2},
+            {"name": "C", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}, "cost": {"value": 2, "max": 3, "default": 2}},
+            {"name": "d", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}, "cost": {"header": {"name": "b c"}, "max": 2, "default": 3}},
         ],
     });
     let paths: Vec<String> = compile(&entry(spec)).unwrap_err().iter().map(|f| f.path.clone()).collect();
@@ -304,6 +358,12 @@ fn all_faults_are_said_at_once() {
         "spec.limits[1].rate.requests",
         "spec.limits[1].rate.period",
         "spec.limits[1].burst",
+        "spec.limits[2].cost.value",
+        "spec.limits[2].cost.max",
+        "spec.limits[2].cost.default",
+        "spec.limits[3].cost.header.name",
+        "spec.limits[3].cost.max",
+        "spec.limits[3].cost.default",
     ] {
         assert_eq!(paths.iter().filter(|p| *p == path).count(), 1, "{path} in {paths:#?}");
     }
@@ -364,9 +424,48 @@ fn skip_warns_that_leaving_the_header_out_is_a_way_around() {
     let policy = compile(&entry(with("/limits/0/onMissingKey", Some(json!("Skip"))))).unwrap();
     let warnings: Vec<String> = policy.warnings.iter().map(Fault::to_string).collect();
     assert_eq!(
-        warnings,
-        ["spec.limits[0].onMissingKey: Skip leaves requests without header x-tenant unlimited by per-tenant"]
+        warnings[0],
+        "spec.limits[0].onMissingKey: Skip leaves requests without header x-tenant unlimited by per-tenant"
     );
+}
+
+#[test]
+fn a_cost_that_clients_choose_and_one_of_0_warn() {
+    let warnings =
+        |spec| -> Vec<String> { compile(&entry(spec)).unwrap().warnings.iter().map(Fault::to_string).collect() };
+    assert_eq!(
+        warnings(full()),
+        [
+            "spec.limits[0].cost.header: whoever sends the request chooses what header x-cost says, so that each may cost as \
+          little as 1 of per-tenant"
+        ]
+    );
+    let free = with("/limits/0/cost", Some(json!({"value": 0})));
+    assert_eq!(
+        warnings(free),
+        ["spec.limits[0].cost.value: requests that cost 0 take nothing, so per-tenant refuses nobody"]
+    );
+    let mut blocking = with("/limits/0/cost", Some(json!({"value": 0})));
+    blocking["limits"][0]["rate"]["requests"] = json!(0);
+    assert!(warnings(blocking).is_empty(), "it refuses all");
+    assert!(warnings(with("/limits/0/cost", Some(json!({"value": 20})))).is_empty());
+}
+
+#[test]
+fn a_cost_that_is_left_half_open_is_1_to_what_the_limit_holds() {
+    let cost = |pointer: &str, spec: Value| compile(&entry(with(pointer, Some(spec)))).unwrap().limits.remove(1).cost;
+    let header = |default, max| Cost::Header { name: http::HeaderName::from_static("x-c"), default, max };
+    let said = json!({"header": {"name": "x-c"}});
+    assert_eq!(cost("/limits/0/cost", said.clone()), header(1, 20), "burst");
+    let mut limit = full()["limits"][0].clone();
+    limit.as_object_mut().unwrap().remove("burst");
+    limit["cost"] = said;
+    assert_eq!(cost("/limits/0", limit.clone()), header(1, 60), "rate.requests");
+    limit["algorithm"] = json!("SlidingWindow");
+    limit["cost"]["default"] = json!(60);
+    assert_eq!(cost("/limits/0", limit.clone()), header(60, 60));
+    limit["rate"]["requests"] = json!(0);
+    assert_eq!(cost("/limits/0", limit), header(60, 60), "nothing passes, whatever it costs");
 }
 
 #[test]

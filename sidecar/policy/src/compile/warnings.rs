@@ -1,6 +1,7 @@
 //! What is valid and may still surprise: told in the status, to whoever applies the policy, and in the sidecar's log.
 
 use super::node::Node;
+use crate::cost::Cost;
 use crate::fault::Fault;
 use crate::policy::{OnMissingKey, PolicyLimit};
 
@@ -12,6 +13,17 @@ pub(super) fn of_limit(node: &Node<'_>, limit: &PolicyLimit) -> Vec<Fault> {
         let (headers, name) = (headers.join(" or "), &limit.name);
         let message = format!("Skip leaves requests without header {headers} unlimited by {name}");
         warnings.push(Fault { path: node.at("onMissingKey"), message });
+    }
+    if let Some(header) = limit.cost.header_name() {
+        let message = format!(
+            "whoever sends the request chooses what header {header} says, so that each may cost as little as 1 of {}",
+            limit.name
+        );
+        warnings.push(Fault { path: node.at("cost.header"), message });
+    }
+    if limit.cost == Cost::Fixed(0) && limit.limit.can_ever_pass(0) {
+        let message = format!("requests that cost 0 take nothing, so {} refuses nobody", limit.name);
+        warnings.push(Fault { path: node.at("cost.value"), message });
     }
     warnings
 }

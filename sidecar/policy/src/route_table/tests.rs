@@ -213,3 +213,70 @@ fn a_shadow_is_among_the_shadows_and_keeps_nobody_back() {
     assert_eq!(names(&lookup.shadows), ["denying", "sharing"]);
     assert!(lookup.shadow_rejections.is_empty());
 }
+
+fn costing(cost: Value) -> RouteTable {
+    RouteTable::new(vec![policy("api", json!([limit("t", json!({"cost": cost}))]))])
+}
+
+#[test]
+fn a_request_costs_what_its_header_says_within_bounds() {
+    let table = costing(json!({"header": {"name": "X-Cost"}, "default": 2, "max": 4}));
+    let cost = |headers: &[(&'static str, &str)]| table.lookup(&request("GET", "/", headers).view()).checks[0].cost;
+    for (value, costs) in [("1", 1), ("4", 4), ("5", 4), ("0", 1), ("-3", 1), ("", 2), ("x", 2), ("2.5", 2)] {
+        assert_eq!(cost(&[("x-cost", value)]), costs, "{value:?}");
+    }
+    assert_eq!(cost(&[]), 2);
+    let fixed = costing(json!({"value": 0}));
+    assert_eq!(fixed.lookup(&request("GET", "/", &[("x-cost", "3")]).view()).checks[0].cost, 0);
+}
+
+#[test]
+fn a_cost_with_two_values_or_spellings_is_refused_with_400_and_a_long_one_with_431() {
+    let long = "1".repeat(8 * 1024 + 1);
+    let cost = json!({"header": {"name": "x-cost"}});
+    let table = costing(cost.clone());
+    let shadow = limit("t", json!({"cost": cost, "enforcement": "Shadow"}));
+    let shadow = RouteTable::new(vec![policy("api", json!([shadow]))]);
+    for (headers, status) in [
+        (vec![("x-cost", "1"), ("x-cost", "2")], 400),
+        (vec![("x-cost", "1"), ("x_cost", "1")], 400),
+        (vec![("x_cost", "1")], 400),
+        (vec![("x-cost", long.as_str())], 431),
+    ] {
+        let request = request("GET", "/", &headers);
+        let reason = table.lookup(&request.view()).rejected.unwrap().reason;
+        assert_eq!(reason.status(), status);
+        assert!(reason.to_string().starts_with("header x-cost "), "{reason}");
+        let lookup = shadow.lookup(&request.view());
+        assert!(lookup.rejected.is_none() && lookup.shadows.is_empty() && lookup.shadow_rejections.len() == 1);
+    }
+}
+
+#[test]
+fn a_limit_that_skips_a_request_asks_for_no_cost() {
+    let more = json!({"keys": [{"header": {"name": "x-tenant"}}], "onMissingKey": "Skip", "cost": {"header": {"name": "x-cost"}}});
+    let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
+    let lookup = table.lookup(&request("GET", "/", &[("x-cost", "1"), ("x-cost", "2")]).view());
+    assert!(lookup.rejected.is_none() && lookup.checks.is_empty());
+}
+
+#[test]
+fn the_count_does_not_depend_on_the_cost() {
+    let of = |more: Value| {
+        let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
+        identity(&table, &request("GET", "/", &[("x-cost", "3")]))
+    };
+    let plain = of(json!({}));
+    assert_eq!(plain, of(json!({"cost": {"value": 3}})));
+    assert_eq!(plain, of(json!({"cost": {"header": {"name": "x-cost"}}})));
+}
+
+#[test]
+fn a_header_is_read_that_a_key_or_a_cost_names_in_either_spelling() {
+    let more = json!({"keys": [{"clientAddress": {}}, {"header": {"name": "x-tenant"}}], "cost": {"header": {"name": "x-cost"}}});
+    let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
+    for name in ["x-tenant", "x_tenant", "x-cost", "x_cost"] {
+        assert!(table.reads(&HeaderName::from_static(name)), "{name}");
+    }
+    assert!(!table.reads(&HeaderName::from_static("x-other")));
+}

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Enforcement, KeySource, RequestMatch, rule};
+use super::{CostSpec, Enforcement, KeySource, RequestMatch, rule};
 
 /// One limit: which requests, counted by what, and how many. Example: `{name: per-ip, keys: [{clientAddress: {}}],
 /// algorithm: TokenBucket, rate: {requests: 60, period: 1m}, burst: 20}`.
@@ -49,6 +49,12 @@ pub struct LimitSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub burst: Option<i64>,
+
+    /// What a request costs: how many of `rate.requests` or `burst` it takes. Left out: 1. An edit of it keeps what was
+    /// counted. Examples: `{value: 5}`, `{header: {name: x-cost}, default: 1, max: 100}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CostSpec")]
+    pub cost: Option<CostSpec>,
 
     /// Whether this limit refuses. Enforce (the default): it does, unless `spec.enforcement` is Shadow. Shadow: it only
     /// counts; see there.

@@ -20,6 +20,12 @@ pub(crate) mod text {
     pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, such as prefix: /api";
     pub(crate) const HEADER_NAME: &str =
         "must be a header name such as x-tenant: letters, digits and any of !#$%&'*+-.^_`|~";
+    pub(crate) const ONE_COST: &str =
+        "must have exactly one of value, header, such as value: 2 or header: {name: x-cost}";
+    pub(crate) const COST_WITH_HEADER: &str = "goes with header only, not with value: leave it out";
+    pub(crate) const COST_DEFAULT: &str = "must be at most max";
+    pub(crate) const COST_CAPACITY: &str =
+        "must be at most what the limit holds, burst or else rate.requests: what costs more can never pass";
     pub(crate) const STATUS: &str =
         "must not be 401 or 407, which ask for credentials: write 429, or another status of 400 to 599";
     pub(crate) const METHOD: &str = "must be a method name such as GET";
@@ -54,9 +60,35 @@ pub(super) fn limit_name() -> Value {
     form(LIMIT_NAME, text::LIMIT_NAME)
 }
 
-/// Only a bucket has a burst; a log is not endless.
+/// One CEL rule about a field, `.rate.requests`, with the message shown when it does not hold.
+fn rule_at(field: &str, rule: &str, message: &str) -> Value {
+    json!({"rule": rule, "message": message, "fieldPath": field})
+}
+
+/// That a number of `cost` is not more than the limit holds; nothing passes where that is 0, whatever it costs. `unless` is
+/// where it need not be said.
+fn cost_can_pass(number: &str, unless: &str) -> Value {
+    let given = format!("!has(self.cost) || !has(self.cost.{number}) || {unless}self.rate.requests == 0");
+    let holds = format!("self.cost.{number} <= (has(self.burst) ? self.burst : self.rate.requests)");
+    rule_at(&format!(".cost.{number}"), &format!("{given} || {holds}"), text::COST_CAPACITY)
+}
+
+/// What a request costs is said in one way, and the numbers are in order.
+pub(super) fn cost() -> Value {
+    json!([
+        rule("has(self.value) != has(self.header)", text::ONE_COST),
+        rule_at(".default", "!has(self.value) || !has(self.default)", text::COST_WITH_HEADER),
+        rule_at(".max", "!has(self.value) || !has(self.max)", text::COST_WITH_HEADER),
+        rule_at(".default", "!has(self.default) || !has(self.max) || self.default <= self.max", text::COST_DEFAULT),
+    ])
+}
+
+/// Only a bucket has a burst; a log is not endless; what a request costs can pass.
 pub(super) fn limit() -> Value {
     json!([
+        cost_can_pass("value", ""),
+        cost_can_pass("default", "has(self.cost.max) || "),
+        cost_can_pass("max", ""),
         {
             "rule": "self.algorithm in ['TokenBucket', 'LeakyBucket'] || !has(self.burst)",
             "message": text::BURST_ALGORITHM,
@@ -121,6 +153,60 @@ mod tests {
         let spec = json!({"limits": [limit]});
         let entry = PolicyEntry { namespace: "n".into(), name: "p".into(), uid: String::new(), generation: 1, spec };
         compile(&entry).err().map(|faults| faults.to_string())
+    }
+
+    /// What stands in a limit of 10 a second by this algorithm and breaks one rule of the schema; where the rule says so,
+    /// and in which words.
+    const BROKEN: [(&str, &str, &str, &str); 9] = [
+        ("FixedWindow", r#"{"burst": 5}"#, ".burst", text::BURST_ALGORITHM),
+        ("SlidingLog", r#"{"rate": {"requests": 100001, "period": "1s"}}"#, ".rate.requests", text::LOG_REQUESTS),
+        ("FixedWindow", r#"{"cost": {}}"#, ".cost", text::ONE_COST),
+        ("FixedWindow", r#"{"cost": {"value": 1, "default": 1}}"#, ".cost.default", text::COST_WITH_HEADER),
+        ("FixedWindow", r#"{"cost": {"value": 1, "max": 1}}"#, ".cost.max", text::COST_WITH_HEADER),
+        (
+            "FixedWindow",
+            r#"{"cost": {"header": {"name": "c"}, "default": 3, "max": 2}}"#,
+            ".cost.default",
+            text::COST_DEFAULT,
+        ),
+        ("FixedWindow", r#"{"cost": {"value": 11}}"#, ".cost.value", text::COST_CAPACITY),
+        (
+            "TokenBucket",
+            r#"{"burst": 5, "cost": {"header": {"name": "c"}, "max": 6}}"#,
+            ".cost.max",
+            text::COST_CAPACITY,
+        ),
+        (
+            "TokenBucket",
+            r#"{"burst": 5, "cost": {"header": {"name": "c"}, "default": 6}}"#,
+            ".cost.default",
+            text::COST_CAPACITY,
+        ),
+    ];
+
+    #[test]
+    fn compile_refuses_what_a_rule_refuses_in_the_same_place_and_words() {
+        for (algorithm, more, place, words) in BROKEN {
+            let mut limit = json!({"name": "a", "algorithm": algorithm, "rate": {"requests": 10, "period": "1s"}});
+            let more: Value = serde_json::from_str(more).unwrap();
+            limit.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let spec: crate::RateLimitPolicySpec = serde_json::from_value(json!({"limits": [limit]})).unwrap();
+            let found = crate::compile_spec(&spec).unwrap_err().to_string();
+            assert!(found.starts_with(&format!("spec.limits[0]{place}: {words}")) && !found.contains('\n'), "{found}");
+        }
+    }
+
+    #[test]
+    fn every_rule_of_a_limit_has_its_like_in_compile() {
+        let rules = |at: &str, rules: Value| -> Vec<(String, String)> {
+            let word = |rule: &Value, name: &str| rule[name].as_str().unwrap_or_default().to_owned();
+            let of = |rule: &Value| (format!("{at}{}", word(rule, "fieldPath")), word(rule, "message"));
+            rules.as_array().unwrap().iter().map(of).collect()
+        };
+        for (place, words) in [rules("", limit()), rules(".cost", cost())].concat() {
+            let like = BROKEN.iter().any(|(_, _, at, said)| (*at, *said) == (place.as_str(), words.as_str()));
+            assert!(like, "{place}: {words}");
+        }
     }
 
     proptest! {

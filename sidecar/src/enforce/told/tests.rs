@@ -13,7 +13,7 @@ fn policy(name: &str, response: Value) -> Arc<Policy> {
 }
 
 fn checks(policies: &[Arc<Policy>]) -> Vec<LimitCheck<'_>> {
-    let of = |policy| move |limit| LimitCheck { policy, limit, identity: Vec::new() };
+    let of = |policy| move |limit| LimitCheck { policy, limit, identity: Vec::new(), cost: 1 };
     policies.iter().flat_map(|policy| policy.limits.iter().map(of(policy))).collect()
 }
 

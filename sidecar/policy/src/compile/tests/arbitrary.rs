@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words that mean something in a spec, and some that don't.
-const WORDS: [&str; 33] = [
+const WORDS: [&str; 38] = [
     "limits",
     "name",
     "match",
@@ -39,6 +39,11 @@ const WORDS: [&str; 33] = [
     "RateLimit",
     "enforcement",
     "Shadow",
+    "cost",
+    "value",
+    "default",
+    "max",
+    "x-cost",
 ];
 
 fn word() -> impl Strategy<Value = String> {
