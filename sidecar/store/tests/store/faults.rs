@@ -150,7 +150,8 @@ async fn a_full_redis_is_named_and_opens_no_breaker() {
     let server = Server::start();
     let store = patient(&server.url());
     until_decided(&store).await;
-    let _: () = server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"]);
+    let _: () = server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    let _: () = server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
     for _ in 0..10 {
         assert_eq!(store.decide(&[check("a", window(10))]).await.unwrap_err().reason(), "oom");
     }

@@ -4,11 +4,15 @@
 // the helpers of tests may unwrap as the tests do: a failed unwrap is a failed test, with its line
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[macro_use]
+mod every_store;
+
 mod certificates;
 mod faults;
 mod heartbeats;
 mod load;
 mod network;
+mod refunds;
 mod rules;
 mod secret;
 mod secrets;

@@ -1,35 +1,19 @@
 //! What holds for every store: the same rules over memory and over Redis.
 
-use weir_limiter::{Check, Verdict};
+use std::time::Duration;
+
+use weir_limiter::{Check, Limit, Quota, Verdict};
 use weir_store::Store;
 
-use crate::server::Server;
-use crate::subject::{bucket, check, patient, variants, window};
-
-macro_rules! for_every_store {
-    ($($rule:ident),* $(,)?) => {
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $rule() {
-                let store = weir_store::Store::Memory(weir_store::MemoryStore::default());
-                super::$rule(store.clone(), store).await;
-            })*
-        }
-        mod redis {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $rule() {
-                let server = super::Server::start();
-                super::$rule(super::patient(&server.url()), super::patient(&server.url())).await;
-                server.assert_every_key_has_a_ttl();
-            })*
-        }
-    };
-}
+use crate::subject::{bucket, check, every_kind, variants, window};
 
 for_every_store!(
     every_algorithm_admits_its_capacity_and_counts_down,
     of_several_limits_all_are_charged_or_none,
     a_cost_above_the_capacity_can_never_pass,
+    a_quota_of_nothing_refuses_all_and_reads_too,
+    a_read_is_always_admitted_and_takes_nothing,
+    a_queue_tells_each_when_it_departs_and_refuses_who_would_wait_too_long,
     no_checks_are_admitted,
     another_key_is_untouched,
     parallel_callers_are_admitted_exactly_to_the_limit,
@@ -67,11 +51,71 @@ async fn of_several_limits_all_are_charged_or_none(store: Store, other: Store) {
 }
 
 async fn a_cost_above_the_capacity_can_never_pass(store: Store, _: Store) {
-    let dear = Check { cost: 6, ..check("a", window(5)) };
-    assert_eq!(store.decide(&[dear]).await.unwrap().outcomes[0].verdict, Verdict::Never);
-    let closed = store.decide(&[check("closed", window(0))]).await.unwrap();
-    assert!(!closed.admitted);
-    assert_eq!(closed.outcomes[0].verdict, Verdict::Never);
+    for (name, limit) in every_kind(5) {
+        let dear = Check { cost: 6, ..check(name, limit) };
+        let refused = store.decide(&[dear]).await.unwrap();
+        assert!(!refused.admitted, "{name}");
+        assert_eq!((refused.outcomes[0].verdict, refused.outcomes[0].remaining), (Verdict::Never, 5), "{name}");
+    }
+}
+
+async fn a_quota_of_nothing_refuses_all_and_reads_too(store: Store, _: Store) {
+    for (name, limit) in nothing() {
+        for cost in [0, 1, 7] {
+            let refused = store.decide(&[Check { cost, ..check(name, limit) }]).await.unwrap();
+            let told = &refused.outcomes[0];
+            assert!(!refused.admitted, "{name}, cost {cost}");
+            assert_eq!((told.verdict, told.remaining), (Verdict::Never, 0), "{name}, cost {cost}");
+        }
+    }
+}
+
+fn nothing() -> Vec<(&'static str, Limit)> {
+    let quota = Quota::new(0, Duration::from_secs(60)).unwrap();
+    vec![
+        ("FixedWindow", Limit::fixed_window(quota)),
+        ("SlidingWindow", Limit::sliding_window(quota)),
+        ("SlidingLog", Limit::sliding_log(quota).unwrap()),
+        ("TokenBucket", Limit::token_bucket(quota, 7).unwrap()),
+        ("LeakyBucket", Limit::leaky_bucket(quota, 7).unwrap()),
+        ("queue", Limit::leaky_queue(quota, Some(7), Duration::from_secs(1)).unwrap()),
+    ]
+}
+
+async fn a_read_is_always_admitted_and_takes_nothing(store: Store, other: Store) {
+    for (name, limit) in every_kind(5) {
+        let (read, all) = (Check { cost: 0, ..check(name, limit) }, Check { cost: 5, ..check(name, limit) });
+        let (read, all) = (std::slice::from_ref(&read), std::slice::from_ref(&all));
+        for _ in 0..3 {
+            assert_eq!(remaining(&store, read).await, Some(vec![5]), "{name}");
+        }
+        assert_eq!(remaining(&other, all).await, Some(vec![0]), "{name}");
+        assert_eq!(remaining(&other, all).await, None, "{name}");
+        assert_eq!(remaining(&store, read).await, Some(vec![0]), "{name}");
+    }
+}
+
+async fn a_queue_tells_each_when_it_departs_and_refuses_who_would_wait_too_long(store: Store, other: Store) {
+    // one each 200 s, so that none departs during the test; three have room
+    let queue = Limit::leaky_queue(Quota::new(18, Duration::from_secs(3600)).unwrap(), None, Duration::from_secs(500));
+    let queue = queue.unwrap();
+    let mut delays = vec![];
+    for (store, admitted) in [(&store, true), (&other, true), (&store, true), (&other, false), (&store, false)] {
+        let decision = store.decide(&[check("queue", queue)]).await.unwrap();
+        assert_eq!(decision.admitted, admitted);
+        assert_eq!(matches!(decision.outcomes[0].verdict, Verdict::Wait(_)), !admitted);
+        delays.push(decision.outcomes[0].delay.as_secs_f64());
+    }
+    assert_eq!((delays[0], delays[3], delays[4]), (0.0, 0.0, 0.0));
+    // less what passed between the calls
+    assert!((100.0..=200.0).contains(&delays[1]) && (300.0..=400.0).contains(&delays[2]), "{delays:?}");
+    assert!((delays[2] - delays[1] - 200.0).abs() < 100.0, "{delays:?}");
+    // who waits no longer than nothing passes only where nobody is before
+    let hurried = queue.waiting_at_most(Duration::ZERO);
+    assert!(!store.decide(&[check("queue", hurried)]).await.unwrap().admitted);
+    assert!(store.decide(&[check("another queue", hurried)]).await.unwrap().admitted);
+    assert!(!other.decide(&[check("another queue", hurried)]).await.unwrap().admitted);
+    assert!(other.decide(&[check("another queue", queue)]).await.unwrap().admitted);
 }
 
 async fn no_checks_are_admitted(store: Store, _: Store) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_limiter::{Check, Limit, Quota};
+use weir_limiter::{Check, Decision, Limit, Quota, Receipt};
 use weir_store::{Credentials, InstallKey, Namespace, StateKey, Store, StoreError, Waits};
 
 /// Longer than any test: windows and buckets that stand still.
@@ -34,6 +34,19 @@ pub(crate) fn variants(capacity: u64) -> [Limit; 5] {
     let quota = Quota::new(capacity, STILL).unwrap();
     let leaky = Limit::leaky_bucket(Quota::new(100, STILL).unwrap(), capacity).unwrap();
     [window(capacity), Limit::sliding_window(quota), Limit::sliding_log(quota).unwrap(), bucket(capacity), leaky]
+}
+
+/// Every algorithm with this capacity, and a queue that holds as much, whose next unit comes later than anybody may wait.
+pub(crate) fn every_kind(capacity: u64) -> Vec<(&'static str, Limit)> {
+    let quota = Quota::new(1, STILL).unwrap();
+    let queue = Limit::leaky_queue(quota, Some(capacity), Limit::MAX_WAIT).unwrap();
+    variants(capacity).into_iter().map(|limit| (limit.algorithm().name(), limit)).chain([("queue", queue)]).collect()
+}
+
+/// What a decision charged, each with its key.
+pub(crate) fn charges(checks: &[Check<StateKey>], decision: Decision) -> Vec<(StateKey, Receipt)> {
+    let receipts = checks.iter().zip(decision.outcomes);
+    receipts.filter_map(|(check, outcome)| Some((check.key, outcome.receipt?))).collect()
 }
 
 pub(crate) fn check(identity: &str, limit: Limit) -> Check<StateKey> {
