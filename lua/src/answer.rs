@@ -29,7 +29,7 @@ pub(crate) struct Seen {
     pub(crate) part: u32,
     /// Of a sliding window only.
     pub(crate) previous: u32,
-    /// Of a sliding log only: µs from now.
+    /// Of a sliding log only: µs from now, until what was refused has room; when admitted, until more is left.
     pub(crate) wait: u64,
     /// Of a bucket only: µs.
     pub(crate) given_back: u64,
@@ -76,16 +76,27 @@ fn derive(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
     if limit.requests() == 0 {
         return outcome(Verdict::Never, 0, 0);
     }
-    match limit.algorithm() {
+    let told = match limit.algorithm() {
         Algorithm::FixedWindow => fixed_window::outcome(limit, cost, admitted, seen),
         Algorithm::SlidingLog => sliding_log::outcome(limit, cost, admitted, seen),
         Algorithm::SlidingWindow => sliding_window::outcome(limit, cost, admitted, seen),
         Algorithm::TokenBucket | Algorithm::LeakyBucket => bucket::outcome(limit, cost, admitted, seen),
+    };
+    if !admitted || told.remaining == limit.capacity() {
+        return told;
     }
+    let one_more = told.remaining + 1;
+    let more = match limit.algorithm() {
+        Algorithm::FixedWindow => seen.ahead,
+        Algorithm::SlidingLog => seen.wait,
+        Algorithm::SlidingWindow => sliding_window::wait(limit, one_more, seen),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => bucket::wait(limit, one_more, seen),
+    };
+    Outcome { more: Some(Duration::from_micros(more)), ..told }
 }
 
 /// An answer without a charge; `reset` in µs.
 pub(crate) fn outcome(verdict: Verdict, remaining: u64, reset: u64) -> Outcome {
     let (reset, delay) = (Duration::from_micros(reset), Duration::ZERO);
-    Outcome { verdict, remaining, reset, delay, receipt: None }
+    Outcome { verdict, remaining, reset, more: None, delay, receipt: None }
 }

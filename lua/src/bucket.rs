@@ -120,26 +120,35 @@ pub(crate) fn ahead(seen: &Seen) -> Exact {
 
 /// The answer, when the bucket (N > 0) is full again in `seen.ahead` microseconds and `seen.part` Nths of one.
 pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> Outcome {
-    let (requests, period, ahead) = (limit.requests(), u128::from(limit.period()), ahead(seen));
-    // all in units of 1/N microseconds: one request is P of them
-    let debt = ahead.in_nths(requests);
-    let most = u128::from(limit.capacity()) * period;
-    let left = most.saturating_sub(debt);
-    // of a queue: how much too long a request would have to wait now
-    let too_long = limit.max_wait_micros().map_or(0, |most| ahead.rounded_up().saturating_sub(most));
     // at most the capacity, so it fits
-    let remaining = if too_long > 0 { 0 } else { (left / period) as u64 };
+    let remaining = if too_long(limit, seen) > 0 { 0 } else { (left(limit, seen) / u128::from(limit.period())) as u64 };
     let verdict = if admitted || cost <= remaining {
         Verdict::Pass
     } else if !limit.can_ever_pass(cost) {
         Verdict::Never
     } else {
-        let short = (u128::from(cost) * period).saturating_sub(left);
-        // below B·P/N, ten years at most
-        let room = short.div_ceil(u128::from(requests)) as u64;
-        Verdict::Wait(Duration::from_micros(room.max(too_long)))
+        Verdict::Wait(Duration::from_micros(wait(limit, cost, seen)))
     };
-    answer::outcome(verdict, remaining, ahead.rounded_up())
+    answer::outcome(verdict, remaining, ahead(seen).rounded_up())
+}
+
+/// How long a cost that can pass and does not pass now has to wait.
+pub(crate) fn wait(limit: &Limit, cost: u64, seen: &Seen) -> u64 {
+    let short = (u128::from(cost) * u128::from(limit.period())).saturating_sub(left(limit, seen));
+    // below B·P/N, ten years at most
+    let room = short.div_ceil(u128::from(limit.requests())) as u64;
+    room.max(too_long(limit, seen))
+}
+
+/// What is left, in units of 1/N microseconds: one request is P of them.
+fn left(limit: &Limit, seen: &Seen) -> u128 {
+    let most = u128::from(limit.capacity()) * u128::from(limit.period());
+    most.saturating_sub(ahead(seen).in_nths(limit.requests()))
+}
+
+/// Of a queue: how much too long a request would have to wait now, in microseconds.
+fn too_long(limit: &Limit, seen: &Seen) -> u64 {
+    limit.max_wait_micros().map_or(0, |most| ahead(seen).rounded_up().saturating_sub(most))
 }
 
 /// When the bucket is full again, and so the same as none; after refunds, when it would be without them, for until then

@@ -24,7 +24,7 @@
 --                                                holds under the limit, now
 --   charge(limit, x, y, whole, numerator, w, k)  whether it passes, and the charged x, y, w; a cost of 0 is not charged
 --   keep(k, limit, x, y, w, g)                   puts a state in its place
---   answer(limit, flag, x, y, w, refusal)        the reply; `refusal` is the w that charge told when it refused
+--   answer(limit, flag, x, y, w, refusal, k)     the reply; `refusal` is the w that charge told when it refused
 
 local unpack_struct = struct.unpack
 local algorithms = weir.algorithms
@@ -81,9 +81,9 @@ local function decide_group(size)
     if admitted == 1 then
       -- another check of the group may have charged the same key
       local x, y, _, w, g = limit.algorithm.view(check.k, limit)
-      answer = limit.algorithm.answer(limit, 1 + 2 * g, x, y, w)
+      answer = limit.algorithm.answer(limit, 1 + 2 * g, x, y, w, nil, check.k)
     else
-      answer = limit.algorithm.answer(limit, 0, check.x, check.y, check.w, check.next_w)
+      answer = limit.algorithm.answer(limit, 0, check.x, check.y, check.w, check.next_w, check.k)
     end
     replies = replies + 1
     reply[replies] = answer
@@ -109,17 +109,17 @@ while position <= length do
     local x, y, repair, w, g = algorithm.view(k, limit)
     replies = replies + 1
     if whole == 0 and numerator == 0 then
-      reply[replies] = algorithm.answer(limit, algorithm.reads, x, y, w)
+      reply[replies] = algorithm.answer(limit, algorithm.reads, x, y, w, nil, k)
     else
       local passes, next_x, next_y, next_w = algorithm.charge(limit, x, y, whole, numerator, w, k)
       if passes then
         algorithm.keep(k, limit, next_x, next_y, next_w, g)
-        reply[replies] = algorithm.answer(limit, 1 + 2 * g, next_x, next_y, next_w)
+        reply[replies] = algorithm.answer(limit, 1 + 2 * g, next_x, next_y, next_w, nil, k)
       else
         if repair then
           algorithm.keep(k, limit, x, y, w, g)
         end
-        reply[replies] = algorithm.answer(limit, 0, x, y, w, next_w)
+        reply[replies] = algorithm.answer(limit, 0, x, y, w, next_w, k)
       end
     end
   end

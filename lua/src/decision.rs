@@ -36,6 +36,9 @@ pub struct Outcome {
     pub remaining: u64,
     /// A window: until its end. A bucket: until it is full. Zero when N = 0, where waiting changes nothing.
     pub reset: Duration,
+    /// Of an admitted check: until more units are left than now if nothing else happens, in whole microseconds rounded up.
+    /// None when there can't be more.
+    pub more: Option<Duration>,
     /// Of an admitted check of a queue: until it departs, from the store's now on, in whole microseconds rounded up. Zero
     /// for everything else, and for cost 0.
     pub delay: Duration,

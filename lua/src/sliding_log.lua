@@ -9,7 +9,8 @@
 --         when N is more than M or more slots are needed than there are; some 1/4 more are laid than are used, up to
 --         M. Whole strings are set then: SETRANGE past the end would take half as much again
 -- Check   cost, in units
--- Reply   '<BdI4d': flag, µs until the newest live unit passes, live units, µs until what was refused has room
+-- Reply   '<BdI4d': flag, µs until the newest live unit passes, live units, µs until what was refused has room;
+--         of an admitted one, until more units are left
 -- Uses weir.now (µs), weir.values, weir.tags. In a check x = s, y = live units, w = µs until the newest passes.
 
 local TAG = 5
@@ -223,7 +224,24 @@ function log.keep(k, limit, x, y, _, g)
   hold(k, TAG, 0, 0, 0, ring.newest + limit.period, nil, g)
 end
 
-function log.answer(_, flag, _, y, w, refusal)
+-- µs until one of the live units y of s = x passes, and as many before it as there are more of them than N
+local function more_in(limit, x, y, k)
+  local ring, period = rings[k], limit.period
+  local _, cut = instant_of(ring, period)
+  local unit = ring.oldest
+  if y > limit.requests then
+    unit = unit_at(ring, x - limit.requests)
+  elseif x - y ~= ring.tail then
+    unit = ring.next_oldest
+  end
+  if cut and unit > now then unit = now end
+  return unit + period - now
+end
+
+function log.answer(limit, flag, x, y, w, refusal, k)
+  if flag > 0 then
+    refusal = y > 0 and more_in(limit, x, y, k) or 0
+  end
   return pack('<BdI4d', flag, w, y, refusal or 0)
 end
 

@@ -29,7 +29,7 @@ pub(crate) struct Sight {
     pub(crate) live: u32,
     /// µs from now until none of them is in the last P.
     pub(crate) ahead: u64,
-    /// µs from now until the cost that was refused has room.
+    /// µs from now until the cost that was refused has room; else until more units are left.
     pub(crate) wait: u64,
     now: u64,
     /// What counts as now: the newest instant where the clock stepped back.
@@ -61,18 +61,25 @@ pub(crate) fn view(held: Option<&Log>, limit: &Limit, now: u64) -> (Sight, bool)
     sight.live = (log.units.len() - passed) as u32;
     if sight.live > 0 {
         sight.ahead = sight.taken_as(newest) + period - now;
+        // the oldest one has to pass; when N was larger, as many more as there are too many
+        let next_to_pass = passed + u64::from(sight.live).saturating_sub(limit.capacity()) as usize;
+        sight.wait = log.units.get(next_to_pass).map_or(0, |unit| sight.taken_as(*unit) + period - now);
     }
     (sight, sight.cut)
 }
 
 /// The log with `cost` units more, or what it looks like with the wait until they have room.
 pub(crate) fn charge(held: Option<&Log>, sight: Sight, limit: &Limit, cost: u64, now: u64) -> Result<Sight, Sight> {
+    if cost == 0 {
+        return Ok(sight);
+    }
     let (capacity, period) = (limit.capacity(), limit.period());
     let live = u64::from(sight.live).saturating_add(cost);
     if live <= capacity {
-        let ahead = if cost > 0 { sight.instant + period - now } else { sight.ahead };
         let charged = cost as u32;
-        return Ok(Sight { total: sight.total + cost, live: live as u32, ahead, charged, ..sight });
+        let ahead = sight.instant + period - now;
+        let wait = if sight.live > 0 { sight.wait } else { ahead };
+        return Ok(Sight { total: sight.total + cost, live: live as u32, ahead, wait, charged, ..sight });
     }
     // the cost fits once this unit has passed; of the live ones it is as far from the oldest as units are too many
     let last_to_pass = live - capacity - 1;

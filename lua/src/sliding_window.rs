@@ -116,25 +116,27 @@ pub(crate) fn outcome(limit: &Limit, cost: u64, admitted: bool, seen: &Seen) -> 
     } else if !limit.can_ever_pass(cost) {
         Verdict::Never
     } else {
-        Verdict::Wait(Duration::from_micros(ahead - left + wait(limit, cost, left, current, previous)))
+        Verdict::Wait(Duration::from_micros(wait(limit, cost, seen)))
     };
     answer::outcome(verdict, remaining, reset)
 }
 
-/// How long a cost that can pass and does not pass now has to wait, when `left` of the window is left.
-fn wait(limit: &Limit, cost: u64, left: u64, current: u32, previous: u32) -> u64 {
-    let period = limit.period();
+/// How long a cost that can pass and does not pass now has to wait.
+pub(crate) fn wait(limit: &Limit, cost: u64, seen: &Seen) -> u64 {
+    let (period, Seen { ahead, part: current, previous, .. }) = (limit.period(), *seen);
+    let left = ahead.min(period);
     // how much of a window with `count` may still reach into the last period when there is room for so many: at most
     // all of it, for this is asked where `count` is more than `room`
     let may_reach = |room: u64, count: u32| {
         (u128::from(room) * u128::from(period) / u128::from(count.max(1))).min(u128::from(period)) as u64
     };
     let room = limit.capacity() - cost;
-    match room.checked_sub(u64::from(current)) {
+    let from_its_start = match room.checked_sub(u64::from(current)) {
         Some(room) => left.saturating_sub(may_reach(room, previous)),
         // not in this window: in the next one, where what is in this one weighs less and less
         None => left + period - may_reach(room, current),
-    }
+    };
+    ahead - left + from_its_start
 }
 
 /// Units of `count` that still weigh when `left` of `period` is left, rounded up.

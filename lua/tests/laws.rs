@@ -40,7 +40,7 @@ fn run(
 
 /// What a client is told: all but the receipts.
 fn told(decision: &Decision) -> impl PartialEq + std::fmt::Debug + use<> {
-    let outcome = |outcome: &Outcome| (outcome.verdict, outcome.remaining, outcome.reset, outcome.delay);
+    let outcome = |outcome: &Outcome| (outcome.verdict, outcome.remaining, outcome.reset, outcome.more, outcome.delay);
     (decision.admitted, decision.outcomes.iter().map(outcome).collect::<Vec<_>>())
 }
 
@@ -68,6 +68,24 @@ proptest! {
             }
             Ok(())
         })?;
+    }
+
+    #[test]
+    fn more_is_left_when_it_is_told_and_not_before(limits in edits(), changing in steps(true, 3), steady in steps(false, 1)) {
+        // what a read finds after an edit or a clock that stepped back is not written, and moves on with the clock
+        for (steps, reads_hold) in [(changing, false), (steady, true)] {
+            run(&limits, &steps, |now, limit, cost, _, decision, after| {
+                let outcome = &decision.outcomes[0];
+                let can_be_more = decision.admitted && outcome.remaining < limit.capacity();
+                prop_assert_eq!(outcome.more.is_some(), can_be_more);
+                if let Some(more) = outcome.more.filter(|_| cost > 0 || reads_hold).map(|more| more.as_micros() as u64) {
+                    let left = |at| one(*limit, 0, at, after).outcomes[0].remaining;
+                    prop_assert!(more > 0 && left(now + more - 1) == outcome.remaining);
+                    prop_assert!(left(now + more) > outcome.remaining);
+                }
+                Ok(())
+            })?;
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use super::told;
 use std::cmp::Reverse;
 use std::time::Duration;
-use weir_limiter::{Algorithm, Limit, Outcome, Verdict};
+use weir_limiter::{Outcome, Verdict};
 use weir_policy::{LimitCheck, Policy, PolicyLimit};
 
 /// A limit that refuses.
@@ -33,8 +33,8 @@ pub struct Standing {
 impl Standing {
     /// After a charge.
     fn admitted(limit: &PolicyLimit, outcome: &Outcome) -> Self {
-        let (limit, remaining, reset) = (&limit.limit, outcome.remaining, outcome.reset);
-        Self { limit: limit.capacity(), remaining, reset, least: Duration::ZERO, more: more(limit, outcome) }
+        let Outcome { remaining, reset, more, .. } = *outcome;
+        Self { limit: limit.limit.capacity(), remaining, reset, least: Duration::ZERO, more }
     }
 }
 
@@ -100,20 +100,4 @@ pub fn tightest<'c>(checks: &'c [LimitCheck<'c>], outcomes: &[Outcome]) -> Optio
 
 fn name<'p>(policy: &'p Policy, limit: &'p PolicyLimit) -> (&'p str, &'p str, &'p str) {
     (&policy.id.namespace, &policy.id.name, &limit.name)
-}
-
-/// Until one unit more is left than now.
-fn more(limit: &Limit, outcome: &Outcome) -> Option<Duration> {
-    let missing = limit.capacity().checked_sub(outcome.remaining + 1)?;
-    match limit.algorithm() {
-        Algorithm::FixedWindow => Some(outcome.reset),
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
-            // it is full in `reset`, and one unit comes each P/N
-            let requests = u128::from(limit.quota().requests());
-            let after = u128::from(missing) * limit.quota().period().as_micros();
-            let more = (outcome.reset.as_micros() * requests).saturating_sub(after).div_ceil(requests.max(1));
-            u64::try_from(more).ok().map(Duration::from_micros)
-        }
-        Algorithm::SlidingWindow | Algorithm::SlidingLog => None,
-    }
 }

