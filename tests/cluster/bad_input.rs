@@ -51,6 +51,27 @@ fn kubectl_apply_refuses_a_wrong_policy_and_names_the_field() {
             &["cost.default", "at most max"],
         ),
         (
+            "[{name: a, algorithm: TokenBucket, rate: {requests: 9, period: 1m}, queue: {maxWait: 2s}}]",
+            &["queue", "LeakyBucket only"],
+        ),
+        (
+            "[{name: a, algorithm: LeakyBucket, rate: {requests: 9, period: 1m}, queue: {maxWait: 11m}}]",
+            &["maxWait", "10m"],
+        ),
+        (
+            "[{name: a, algorithm: LeakyBucket, rate: {requests: 9, period: 1m}, queue: {maxWait: 2s}, \
+              slowdown: {fromPercent: 80, maxDelay: 1s}}]",
+            &["slowdown", "does not go with queue"],
+        ),
+        (
+            "[{name: a, algorithm: LeakyBucket, rate: {requests: 9, period: 1s}, queue: {maxWait: 2s}, cost: {value: 20}}]",
+            &["cost.value", "the limit holds 19"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, slowdown: {fromPercent: 100, maxDelay: 1s}}]",
+            &["fromPercent"],
+        ),
+        (
             "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  response: {status: 401}",
             &["status", "credentials"],
         ),

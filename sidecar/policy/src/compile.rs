@@ -13,11 +13,13 @@ use crate::{Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
 mod cost;
 mod header_name;
+mod length_of_time;
 mod limit;
 mod node;
 mod request_match;
 mod response;
 mod selector;
+mod waiting;
 mod warnings;
 
 use node::Node;

@@ -1,6 +1,6 @@
 //! A policy in the form that runs: everything in it is valid. Made by [`crate::compile`] only.
 
-use weir_limiter::Limit;
+use weir_limiter::{Limit, Slowdown};
 
 pub use crate::cost::Cost;
 use crate::fault::Fault;
@@ -45,10 +45,14 @@ pub struct Policy {
 pub struct PolicyLimit {
     /// The name, unique in the policy.
     pub name: String,
-    /// Algorithm, quota and capacity.
+    /// Algorithm, quota and capacity; of a queue also how long a request waits at most.
     pub limit: Limit,
     /// What one request costs. The count does not depend on it.
     pub cost: Cost,
+    /// How long what is admitted is held up, if at all. Never of a queue.
+    pub slowdown: Option<Slowdown>,
+    /// Of a queue, and only of one: how many requests wait in one sidecar, 1 to 10000.
+    pub max_waiting: Option<u32>,
     /// Whether it refuses. Shadow when the policy is.
     pub enforcement: Enforcement,
     pub(crate) matches: CompiledMatch,

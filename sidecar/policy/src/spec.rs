@@ -13,6 +13,7 @@ mod request_match;
 mod response;
 mod rule;
 mod selector;
+mod waiting;
 
 pub use cost::{CostHeader, CostSpec};
 pub use enforcement::Enforcement;
@@ -21,6 +22,7 @@ pub use limit::{Algorithm, LimitSpec, OnMissingKey, Rate};
 pub use request_match::{PathMatch, RequestMatch};
 pub use response::{ExistingHeaders, LimitHeader, ResetFormat, ResponseSpec, RetryAfterFormat};
 pub use selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use waiting::{QueueSpec, SlowdownSpec};
 
 pub(crate) use rule::text;
 

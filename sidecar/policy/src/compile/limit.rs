@@ -1,19 +1,18 @@
 //! The meaning of one limit.
 
-use std::time::Duration;
-
 use weir_limiter::{InvalidLimit, Limit, Quota};
 
 use super::node::Node;
-use super::{cost, header_name, request_match};
+use super::waiting::{self, Queue};
+use super::{cost, header_name, length_of_time, request_match};
 use crate::address::Prefixes;
 use crate::cost::Cost;
 use crate::fault::Collector;
 use crate::key::Key;
+use crate::local_file;
 use crate::policy::PolicyLimit;
 use crate::request_match::CompiledMatch;
 use crate::spec::{Algorithm, ClientAddressKey, text};
-use crate::{duration, local_file};
 
 /// Compiles a limit; `None` where something is wrong with it.
 pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyLimit> {
@@ -26,13 +25,18 @@ pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyL
         .iter()
         .map(|source| key(source, faults))
         .collect();
-    let limit = limit(node, faults);
-    let cost = node.child("cost").map_or(Some(Cost::Fixed(1)), |c| cost::compile(&c, limit.as_ref(), faults));
+    let queue = waiting::queue(node, faults);
+    let slowdown = waiting::slowdown(node, faults);
+    let limit = limit(node, queue, faults);
+    // where the queue is wrong, what would be right may hold more
+    let known = limit.as_ref().filter(|_| queue.is_some() || node.child("burst").is_some());
+    let cost = node.child("cost").map_or(Some(Cost::Fixed(1)), |c| cost::compile(&c, known, faults));
     let on_missing_key = node.read("onMissingKey").unwrap_or_default();
     let enforcement = node.read("enforcement").unwrap_or_default();
     let keys = keys.into_iter().collect::<Option<_>>()?;
-    let (name, limit, cost, matches) = (name?, limit?, cost?, matches?);
-    Some(PolicyLimit { name, limit, cost, enforcement, matches, keys, on_missing_key })
+    let max_waiting = queue?.map(|queue| queue.max_waiting);
+    let (name, limit, cost, slowdown, matches) = (name?, limit?, cost?, slowdown?, matches?);
+    Some(PolicyLimit { name, limit, cost, slowdown, max_waiting, enforcement, matches, keys, on_missing_key })
 }
 
 fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
@@ -44,42 +48,40 @@ fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
     None
 }
 
-fn limit(node: &Node<'_>, faults: &mut Collector) -> Option<Limit> {
+/// Algorithm, quota and capacity. `queue` is none where it can't be read, and holds none where the limit has none.
+fn limit(node: &Node<'_>, queue: Option<Option<Queue>>, faults: &mut Collector) -> Option<Limit> {
     let algorithm: Option<Algorithm> = node.read("algorithm");
     let is_bucket = |algorithm| matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket);
     if algorithm.is_some_and(|algorithm| !is_bucket(algorithm)) && node.child("burst").is_some() {
         faults.add(node.at("burst"), text::BURST_ALGORITHM);
     }
     let rate = node.child("rate")?;
-    let period = period(&rate, faults);
+    let bounds = Quota::MIN_PERIOD..=Quota::MAX_PERIOD;
+    let period = length_of_time::compile(&rate, "period", bounds, text::PERIOD_BOUNDS, faults);
     let requests = u64::try_from(rate.read::<i64>("requests")?).ok()?;
     let quota = Quota::new(requests, period?).map_err(|e| faults.add(rate.path(), e.to_string())).ok()?;
-    let bucket = |make: fn(Quota, u64) -> Result<Limit, InvalidLimit>, faults: &mut Collector| {
+    let bucket = |make: &dyn Fn(Option<u64>) -> Result<Limit, InvalidLimit>, faults: &mut Collector| {
         let burst = match node.child("burst") {
-            Some(burst) => u64::try_from(burst.value::<i64>()?).ok()?,
-            None => requests.max(1),
+            Some(burst) => Some(u64::try_from(burst.value::<i64>()?).ok()?),
+            None => None,
         };
-        make(quota, burst).map_err(|e| faults.add(node.at("burst"), e.to_string())).ok()
+        make(burst).map_err(|e| faults.add(node.at("burst"), e.to_string())).ok()
     };
-    match algorithm? {
-        Algorithm::FixedWindow => Some(Limit::fixed_window(quota)),
-        Algorithm::SlidingWindow => Some(Limit::sliding_window(quota)),
-        Algorithm::SlidingLog => Limit::sliding_log(quota)
+    let or_requests = |burst: Option<u64>| burst.unwrap_or(requests.max(1));
+    match (algorithm?, queue) {
+        (Algorithm::FixedWindow, _) => Some(Limit::fixed_window(quota)),
+        (Algorithm::SlidingWindow, _) => Some(Limit::sliding_window(quota)),
+        (Algorithm::SlidingLog, _) => Limit::sliding_log(quota)
             .map_err(|_| faults.add(rate.at("requests"), format!("{}; is {requests}", text::LOG_REQUESTS)))
             .ok(),
-        Algorithm::TokenBucket => bucket(Limit::token_bucket, faults),
-        Algorithm::LeakyBucket => bucket(Limit::leaky_bucket, faults),
+        (Algorithm::TokenBucket, _) => bucket(&|burst| Limit::token_bucket(quota, or_requests(burst)), faults),
+        (Algorithm::LeakyBucket, Some(Some(queue))) => {
+            bucket(&|burst| Limit::leaky_queue(quota, burst, queue.max_wait), faults)
+        }
+        // what a queue holds that can't be read is known only where it is said
+        (Algorithm::LeakyBucket, None) if node.child("burst").is_none() => None,
+        (Algorithm::LeakyBucket, _) => bucket(&|burst| Limit::leaky_bucket(quota, or_requests(burst)), faults),
     }
-}
-
-fn period(rate: &Node<'_>, faults: &mut Collector) -> Option<Duration> {
-    let text: String = rate.read("period")?;
-    match duration::parse(&text) {
-        Some(period) if (Quota::MIN_PERIOD..=Quota::MAX_PERIOD).contains(&period) => return Some(period),
-        Some(_) => faults.add(rate.at("period"), format!("{}, is {text}", text::PERIOD_BOUNDS)),
-        None => faults.add(rate.at("period"), format!("{}; is {text:?}", text::PERIOD_FORM)),
-    }
-    None
 }
 
 fn key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {

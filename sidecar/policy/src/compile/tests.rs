@@ -1,5 +1,7 @@
 //! Every rule of a spec, the words with which it is refused, and that nothing makes `compile` panic.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -34,6 +36,7 @@ fn full() -> Value {
                 "rate": {"requests": 60, "period": "1m30s"},
                 "burst": 20,
                 "cost": {"header": {"name": "X-Cost"}, "default": 2, "max": 15},
+                "slowdown": {"fromPercent": 80, "maxDelay": "1s"},
             },
             {
                 "name": "all",
@@ -41,6 +44,13 @@ fn full() -> Value {
                 "rate": {"requests": 0, "period": "24h"},
                 "cost": {"value": 5},
                 "enforcement": "Shadow",
+            },
+            {
+                "name": "queued",
+                "algorithm": "LeakyBucket",
+                "rate": {"requests": 10, "period": "1s"},
+                "queue": {"maxWait": "2s500ms", "maxWaiting": 50},
+                "cost": {"value": 26},
             },
         ],
     })
@@ -74,12 +84,16 @@ fn everything_that_is_said_is_in_the_policy() {
     assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Deny);
     assert!(!policy.selector.is_everything());
     let names: Vec<&str> = policy.limits.iter().map(|l| l.name.as_str()).collect();
-    assert_eq!(names, ["all", "per-tenant"], "ordered by name");
+    assert_eq!(names, ["all", "per-tenant", "queued"], "ordered by name");
     let limit = &policy.limits[1];
     assert_eq!((limit.limit.quota().requests(), limit.limit.capacity()), (60, 20));
     let name = http::HeaderName::from_static("x-cost");
     assert_eq!(limit.cost, Cost::Header { name, default: 2, max: 15 });
     assert_eq!(policy.limits[0].cost, Cost::Fixed(5));
+    assert_eq!(limit.slowdown, Some(weir_limiter::Slowdown::new(80, Duration::from_secs(1)).unwrap()));
+    let queue = &policy.limits[2];
+    assert_eq!((queue.limit.max_wait(), queue.max_waiting), (Some(Duration::from_millis(2500)), Some(50)));
+    assert_eq!((queue.slowdown, queue.limit.capacity(), limit.max_waiting), (None, 26, None));
     assert_eq!(limit.limit.quota().period().as_secs(), 90);
     assert_eq!(limit.matches.methods, ["GET", "POST"]);
     assert_eq!((limit.matches.paths.len(), limit.keys.len()), (2, 2));
@@ -109,6 +123,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(limit.enforcement, Enforcement::Enforce);
     assert_eq!(limit.limit.capacity(), 7, "burst is as many as requests");
     assert_eq!(limit.cost, Cost::Fixed(1));
+    assert_eq!((limit.slowdown, limit.max_waiting, limit.limit.max_wait()), (None, None, None));
     assert_eq!(limit.on_missing_key, OnMissingKey::ClientAddress);
     assert_eq!(limit.keys, [crate::key::Key::ClientAddress(crate::address::Prefixes { ipv4: 32, ipv6: 64 })]);
 }
@@ -279,8 +294,8 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         (
             "/limits/0/cost",
             Some(json!({"value": 21})),
-            "spec.limits[0].cost.value: must be at most what the limit holds, burst or else rate.requests: what costs more \
-             can never pass; is 21 and the limit holds 20",
+            "spec.limits[0].cost.value: must be at most burst, or what the limit holds without it: what costs more can \
+             never pass; is 21 and the limit holds 20",
         ),
         ("/limits/0/cost/default", Some(json!(0)), "spec.limits[0].cost.default: must be 1 to 1000000000, is 0"),
         (
@@ -290,16 +305,75 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         ),
         ("/limits/0/cost/max", Some(json!(0)), "spec.limits[0].cost.max: must be 1 to 1000000000, is 0"),
         ("/limits/0/cost/max", Some(json!(1)), "spec.limits[0].cost.default: must be at most max; is 2 and max 1"),
-        ("/limits/0/cost/max", Some(json!(21)), "spec.limits[0].cost.max: must be at most what the limit holds"),
+        ("/limits/0/cost/max", Some(json!(21)), "spec.limits[0].cost.max: must be at most burst, or what"),
         (
             "/limits/0/cost",
             Some(json!({"header": {"name": "x-cost"}, "default": 21})),
-            "spec.limits[0].cost.default: must be at most what the limit holds",
+            "spec.limits[0].cost.default: must be at most burst, or what the limit holds",
         ),
         ("/limits/0/cost/header", Some(json!("x-cost")), "cost.header: must be fields, is the string \"x-cost\""),
         ("/limits/0/cost/header", Some(json!({})), "spec.limits[0].cost.header.name: is required: the header's name"),
         ("/limits/0/cost/header/name", Some(json!("x cost")), "cost.header.name: must be a header name such as"),
         ("/limits/0/cost/header/name", Some(json!("TE")), "te belongs to one connection and never reaches the"),
+        ("/limits/2/cost/value", Some(json!(27)), "can never pass; is 27 and the limit holds 26"),
+        ("/limits/2/queue", Some(json!("2s")), "spec.limits[2].queue: must be fields, is the string \"2s\""),
+        (
+            "/limits/2/queue/maxWait",
+            None,
+            "spec.limits[2].queue.maxWait: is required: the longest that a request waits",
+        ),
+        (
+            "/limits/2/queue/maxWait",
+            Some(json!("999us")),
+            "spec.limits[2].queue.maxWait: must be between 1ms and 10m, is 999us",
+        ),
+        (
+            "/limits/2/queue/maxWait",
+            Some(json!("10m1us")),
+            "spec.limits[2].queue.maxWait: must be between 1ms and 10m, is",
+        ),
+        (
+            "/limits/2/queue/maxWait",
+            Some(json!("2.5s")),
+            "spec.limits[2].queue.maxWait: must be a length of time such as",
+        ),
+        ("/limits/2/queue/maxWait", Some(json!(2)), "must be a string, is the number 2; put it in quotes"),
+        ("/limits/2/queue/maxWaiting", Some(json!(0)), "spec.limits[2].queue.maxWaiting: must be 1 to 10000, is 0"),
+        ("/limits/2/queue/maxWaiting", Some(json!(10_001)), "spec.limits[2].queue.maxWaiting: must be 1 to 10000, is"),
+        (
+            "/limits/2/queue/max_wait",
+            Some(json!("2s")),
+            "spec.limits[2].queue.max_wait: unknown field; did you mean maxWait",
+        ),
+        (
+            "/limits/2/algorithm",
+            Some(json!("TokenBucket")),
+            "spec.limits[2].queue: goes with LeakyBucket only: leave queue out, or write algorithm: LeakyBucket",
+        ),
+        (
+            "/limits/2/slowdown",
+            Some(json!({"fromPercent": 0, "maxDelay": "1s"})),
+            "spec.limits[2].slowdown: does not go with queue, which holds requests back in its own way: leave one of the two \
+             out",
+        ),
+        (
+            "/limits/0/slowdown/fromPercent",
+            None,
+            "spec.limits[0].slowdown.fromPercent: is required: how much of the limit",
+        ),
+        (
+            "/limits/0/slowdown/fromPercent",
+            Some(json!(100)),
+            "spec.limits[0].slowdown.fromPercent: must be 0 to 99, is 100",
+        ),
+        ("/limits/0/slowdown/fromPercent", Some(json!("80%")), "must be a whole number, is the string \"80%\""),
+        (
+            "/limits/0/slowdown/maxDelay",
+            None,
+            "spec.limits[0].slowdown.maxDelay: is required: how long the request is held",
+        ),
+        ("/limits/0/slowdown/maxDelay", Some(json!("11m")), "slowdown.maxDelay: must be between 1ms and 10m, is 11m"),
+        ("/limits/0/slowdown/maxDelay", Some(json!("1")), "slowdown.maxDelay: must be a length of time such as 500ms"),
         ("/limits/0/match/methods", Some(json!([])), "spec.limits[0].match.methods: must have at least 1 entry, has 0"),
         (
             "/limits/0/match/methods/0",
@@ -343,6 +417,10 @@ fn all_faults_are_said_at_once() {
             {"name": "b", "keys": [{"header": {"nam": "x"}}], "algorithm": "FixedWindow", "rate": {"period": "1d"}, "burst": 2},
             {"name": "C", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}, "cost": {"value": 2, "max": 3, "default": 2}},
             {"name": "d", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}, "cost": {"header": {"name": "b c"}, "max": 2, "default": 3}},
+            {"name": "e", "algorithm": "TokenBucket", "rate": {"requests": 1, "period": "1s"}, "cost": {"value": 2},
+             "queue": {"maxWait": "1h"}, "slowdown": {"maxDelay": "1"}},
+            {"name": "f", "algorithm": "LeakyBucket", "rate": {"requests": 1, "period": "720h"}, "burst": 1_000_000,
+             "queue": {"maxWait": "1h", "maxWaiting": 0}},
         ],
     });
     let paths: Vec<String> = compile(&entry(spec)).unwrap_err().iter().map(|f| f.path.clone()).collect();
@@ -364,6 +442,14 @@ fn all_faults_are_said_at_once() {
         "spec.limits[3].cost.header.name",
         "spec.limits[3].cost.max",
         "spec.limits[3].cost.default",
+        "spec.limits[4].queue",
+        "spec.limits[4].queue.maxWait",
+        "spec.limits[4].slowdown",
+        "spec.limits[4].slowdown.fromPercent",
+        "spec.limits[4].slowdown.maxDelay",
+        "spec.limits[5].burst",
+        "spec.limits[5].queue.maxWait",
+        "spec.limits[5].queue.maxWaiting",
     ] {
         assert_eq!(paths.iter().filter(|p| *p == path).count(), 1, "{path} in {paths:#?}");
     }
@@ -391,6 +477,27 @@ fn every_algorithm_is_the_one_of_its_name_and_only_buckets_have_a_burst() {
             let faults = with_burst.unwrap_err();
             assert!(faults.len() == 1 && faults[0].starts_with("spec.limits[0].burst: goes with "), "{faults:?}");
         }
+    }
+}
+
+#[test]
+fn a_queue_holds_what_can_wait_and_one_more_unless_burst_says_otherwise() {
+    let queue = |more: Value| by("LeakyBucket", more).unwrap();
+    let limit = queue(json!({"queue": {"maxWait": "2s"}}));
+    assert_eq!((limit.max_wait(), limit.capacity()), (Some(Duration::from_secs(2)), 15));
+    assert_eq!(queue(json!({"queue": {"maxWait": "1999999us"}})).capacity(), 14);
+    assert_eq!(queue(json!({"queue": {"maxWait": "1ms"}})).capacity(), 1);
+    assert_eq!(queue(json!({"queue": {"maxWait": "2s"}, "burst": 3})).capacity(), 3);
+    assert_eq!(queue(json!({})).max_wait(), None);
+    let spec = json!({"limits": [{"name": "a", "algorithm": "LeakyBucket", "rate": {"requests": 7, "period": "1s"},
+        "queue": {"maxWait": "2s"}}]});
+    assert_eq!(compile(&entry(spec)).unwrap().limits[0].max_waiting, Some(1000));
+}
+
+#[test]
+fn every_algorithm_can_slow_down() {
+    for name in ["FixedWindow", "SlidingWindow", "SlidingLog", "TokenBucket", "LeakyBucket"] {
+        assert!(by(name, json!({"slowdown": {"fromPercent": 0, "maxDelay": "10m"}})).is_ok(), "{name}");
     }
 }
 
@@ -486,6 +593,29 @@ proptest! {
     #[test]
     fn no_json_makes_compile_panic(spec in arbitrary::json()) {
         let _ = compile(&entry(spec));
+    }
+
+    /// Whatever is written there, the policy is refused with reasons, or what it costs can pass and what waits has a place.
+    #[test]
+    fn a_limit_that_compiles_can_be_asked_for_what_it_says(limit in prop_oneof![
+        arbitrary::limit_with_any(&["burst", "cost/value", "slowdown/fromPercent", "slowdown/maxDelay"]),
+        arbitrary::limit_with_any(&["burst", "cost/header/name", "cost/default", "cost/max"]),
+        arbitrary::limit_with_any(&["queue/maxWait", "queue/maxWaiting", "cost/value"]),
+        arbitrary::limit_with_any(&["queue/maxWait", "burst", "cost/header/name", "cost/max"]),
+        arbitrary::limit_with_any(&["cost", "queue", "slowdown", "cost/value", "cost/header"]),
+    ]) {
+        let Ok(policy) = compile(&entry(json!({"limits": [limit]}))) else { return Ok(()) };
+        let limit = &policy.limits[0];
+        let dearest = match &limit.cost {
+            Cost::Fixed(value) => *value,
+            Cost::Header { default, max, .. } => {
+                prop_assert!((1..=*max).contains(default));
+                *max
+            }
+        };
+        prop_assert!(limit.limit.quota().requests() == 0 || limit.limit.can_ever_pass(dearest));
+        prop_assert_eq!(limit.max_waiting.is_some(), limit.limit.max_wait().is_some());
+        prop_assert!(limit.max_waiting.is_none() || limit.slowdown.is_none());
     }
 
     #[test]

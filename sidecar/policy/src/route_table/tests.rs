@@ -261,7 +261,7 @@ fn a_limit_that_skips_a_request_asks_for_no_cost() {
 }
 
 #[test]
-fn the_count_does_not_depend_on_the_cost() {
+fn the_count_does_not_depend_on_the_cost_nor_on_what_waits() {
     let of = |more: Value| {
         let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
         identity(&table, &request("GET", "/", &[("x-cost", "3")]))
@@ -269,6 +269,9 @@ fn the_count_does_not_depend_on_the_cost() {
     let plain = of(json!({}));
     assert_eq!(plain, of(json!({"cost": {"value": 3}})));
     assert_eq!(plain, of(json!({"cost": {"header": {"name": "x-cost"}}})));
+    assert_eq!(plain, of(json!({"slowdown": {"fromPercent": 50, "maxDelay": "1s"}})));
+    let bucket = of(json!({"algorithm": "LeakyBucket"}));
+    assert_eq!(bucket, of(json!({"algorithm": "LeakyBucket", "queue": {"maxWait": "1s"}})));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use super::rule;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = rule::cost()))]
 pub struct CostSpec {
-    /// The same for every request, 0 to 1000000000, at most what the limit holds (`burst`, or `rate.requests` without
-    /// one). 0 takes nothing: the limit then tells what is left and refuses nobody.
+    /// The same for every request, 0 to 1000000000, at most what the limit holds (`burst`, or `rate.requests` of an
+    /// algorithm without one). 0 takes nothing: the limit then tells what is left and refuses nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 0, max = 1_000_000_000))]
     pub value: Option<i64>,
@@ -31,7 +31,7 @@ pub struct CostSpec {
     pub default: Option<i64>,
 
     /// With `header` only: the most that a request costs, whatever the header says; at most what the limit holds (`burst`,
-    /// or `rate.requests` without one), which it is when left out.
+    /// or `rate.requests` of an algorithm without one), which it is when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub max: Option<i64>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CostSpec, Enforcement, KeySource, RequestMatch, rule};
+use super::{CostSpec, Enforcement, KeySource, QueueSpec, RequestMatch, SlowdownSpec, rule};
 
 /// One limit: which requests, counted by what, and how many. Example: `{name: per-ip, keys: [{clientAddress: {}}],
 /// algorithm: TokenBucket, rate: {requests: 60, period: 1m}, burst: 20}`.
@@ -45,7 +45,7 @@ pub struct LimitSpec {
     pub rate: Rate,
 
     /// TokenBucket and LeakyBucket only: how many requests the bucket holds, 1 to 1000000000. Left out: as many as
-    /// `rate.requests`. The bucket must fill, or run out, within 10 years.
+    /// `rate.requests`; with `queue`, what can wait and one more: `maxWait` times the rate, rounded down, and 1. The bucket must fill, or run out, within 10 years.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub burst: Option<i64>,
@@ -55,6 +55,19 @@ pub struct LimitSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "CostSpec")]
     pub cost: Option<CostSpec>,
+
+    /// LeakyBucket only, and not with `slowdown`: what the bucket takes in does not pass at once but evenly, one each
+    /// `period`/`requests`, and waits for its turn in the sidecar. Left out: it passes at once. An edit of it keeps what was
+    /// counted. Example: `{maxWait: 2s}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueSpec")]
+    pub queue: Option<QueueSpec>,
+
+    /// Holds requests up before the limit refuses any: the more of it is used, the longer. Not with `queue`. Left out: none
+    /// is held up. An edit of it keeps what was counted. Example: `{fromPercent: 80, maxDelay: 1s}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SlowdownSpec")]
+    pub slowdown: Option<SlowdownSpec>,
 
     /// Whether this limit refuses. Enforce (the default): it does, unless `spec.enforcement` is Shadow. Shadow: it only
     /// counts; see there.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words that mean something in a spec, and some that don't.
-const WORDS: [&str; 38] = [
+const WORDS: [&str; 44] = [
     "limits",
     "name",
     "match",
@@ -44,6 +44,12 @@ const WORDS: [&str; 38] = [
     "default",
     "max",
     "x-cost",
+    "queue",
+    "maxWait",
+    "maxWaiting",
+    "slowdown",
+    "fromPercent",
+    "maxDelay",
 ];
 
 fn word() -> impl Strategy<Value = String> {
@@ -100,4 +106,35 @@ fn pointers(value: &Value, at: String, all: &mut Vec<String>) {
         _ => {}
     }
     all.push(at);
+}
+
+/// A limit with some of these fields, most of them of the kind that belongs there.
+pub(super) fn limit_with_any(fields: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    let algorithm = prop::sample::select(&["SlidingLog", "TokenBucket", "LeakyBucket", "LeakyBucket"][..]);
+    let values: Vec<_> = fields.iter().map(|field| prop::option::weighted(0.8, likely(field))).collect();
+    (algorithm, 0_i64..40, values).prop_map(|(algorithm, requests, values)| {
+        let mut limit = json!({"name": "a", "algorithm": algorithm, "rate": {"requests": requests, "period": "1s"}});
+        for (pointer, value) in fields.iter().zip(values) {
+            let Some(value) = value else { continue };
+            let mut place = &mut limit;
+            for name in pointer.split('/') {
+                if !place.is_object() {
+                    *place = json!({});
+                }
+                place = &mut place[name];
+            }
+            *place = value;
+        }
+        limit
+    })
+}
+
+fn likely(field: &str) -> BoxedStrategy<Value> {
+    let times = prop::sample::select(&["1ms", "1s", "2s500ms", "10m", "11m", "1x"][..]);
+    let right = match field.rsplit('/').next() {
+        Some("maxWait" | "maxDelay") => times.prop_map(Value::from).boxed(),
+        Some("name") => Just(json!("x-cost")).boxed(),
+        _ => (0_i64..40).prop_map(Value::from).boxed(),
+    };
+    prop_oneof![19 => right, 1 => json()].boxed()
 }
