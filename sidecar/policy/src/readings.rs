@@ -31,6 +31,12 @@ pub(crate) fn of(path: &str) -> Vec<Cow<'_, [u8]>> {
     }
     let mut sent = vec![raw.to_vec()];
     add(&mut sent, without_parameters(raw));
+    // followed as sent, and what is decoded then is not looked at again
+    for path in sent.clone() {
+        let [_, _, followed, merged] = resolved(&path);
+        add(&mut sent, Some(followed));
+        add(&mut sent, Some(merged));
+    }
     let mut decoded = Vec::new();
     sent.iter().for_each(|path| add_decodings(&mut decoded, path));
     let mut segmented = Vec::new();
