@@ -2,10 +2,12 @@
 //! are a [`Gate`]'s.
 mod answer;
 mod body;
+mod client;
 mod connection;
 mod exchange;
 pub mod gate;
 mod guard;
+mod hold;
 mod hop;
 mod limits;
 mod metrics;
@@ -17,7 +19,7 @@ mod streams;
 mod tunnel;
 mod upstream;
 
-pub use gate::{Gate, LimitHeaders, Ruling};
+pub use gate::{Gate, Held, LimitHeaders, Ruling, WaitEnd};
 pub use limits::{ForwardedFor, ProxyLimits};
 pub use metrics::ProxyMetrics;
 pub use route::{Target, Upstream};

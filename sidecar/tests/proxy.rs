@@ -11,3 +11,4 @@ mod http2;
 mod passthrough;
 mod raw;
 mod tunnels;
+mod waiting;

@@ -44,6 +44,11 @@ pub(crate) fn draining() -> Response<ProxyBody> {
     own(StatusCode::SERVICE_UNAVAILABLE, "draining", "this instance is shutting down")
 }
 
+/// The client closed its side while its request waited; few will ever read this.
+pub(crate) fn left() -> Response<ProxyBody> {
+    own(StatusCode::BAD_REQUEST, "malformed", "the connection was closed while the request waited for its turn")
+}
+
 /// No tunnel is free.
 pub(crate) fn no_tunnel() -> Response<ProxyBody> {
     own(StatusCode::SERVICE_UNAVAILABLE, "too-large", "all tunnels of this instance are in use")

@@ -1,5 +1,6 @@
 //! One accepted connection from its first byte to its last.
 use super::body::Accompanied;
+use super::client::ClientSocket;
 use super::exchange;
 use super::gate::Gate;
 use super::guard::Guard;
@@ -67,9 +68,11 @@ pub(crate) async fn serve<G: Gate>(proxy: Arc<Proxy<G>>, mut stream: TcpStream, 
     }
 }
 
-async fn serve1<G: Gate>(session: Session<G>, stream: TcpStream, prefix: Prefix, first_by: Instant) {
+async fn serve1<G: Gate>(mut session: Session<G>, stream: TcpStream, prefix: Prefix, first_by: Instant) {
+    let socket = ClientSocket::new(stream);
+    session.on_socket(socket.clone());
     let session = Arc::new(session);
-    let guard = Guard::new(stream, prefix.bytes(), first_by, &session.proxy.limits, Arc::clone(&session.signal));
+    let guard = Guard::new(socket, prefix.bytes(), first_by, &session.proxy.limits, Arc::clone(&session.signal));
     let answering = Arc::clone(&session);
     let service = service_fn(move |request| {
         let session = Arc::clone(&answering);

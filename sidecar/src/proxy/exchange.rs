@@ -3,6 +3,7 @@ use super::answer;
 use super::body::{Go, ProxyBody, RequestBody};
 use super::gate::{Gate, LimitHeaders, Ruling};
 use super::guard::Rejection;
+use super::hold::{self, Waited};
 use super::hop::{self, Hop};
 use super::limits::{FIELDS, ForwardedFor, ProxyLimits};
 use super::metrics::Counted;
@@ -77,6 +78,14 @@ async fn exchange<G: Gate>(session: &Session<G>, mut request: Request<Incoming>)
     let response = match proxy.gate.rule(&parts, session.peer).await {
         Ruling::Refuse(response) => refuse(&proxy.limits, &parts, body, *response).await,
         Ruling::Admit(limit_headers) => forward(session, parts, body, hop, switch, limit_headers).await,
+        Ruling::Hold(held) => match hold::wait(session, held).await {
+            Waited::GoesOn(limit_headers) => forward(session, parts, body, hop, switch, limit_headers).await,
+            Waited::Left => close(answer::left()),
+            Waited::TurnedAway => {
+                session.signal.linger();
+                close(answer::draining())
+            }
+        },
     };
     if may_upgrade && !session.has_tunnel() {
         session.signal.release();

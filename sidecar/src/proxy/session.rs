@@ -1,4 +1,5 @@
 //! What the requests of one client connection share.
+use super::client::ClientSocket;
 use super::gate::Gate;
 use super::guard::Signal;
 use super::route::Target;
@@ -21,6 +22,8 @@ pub(crate) struct Session<G> {
     /// The peer as `X-Forwarded-For` has it.
     pub(super) peer_value: HeaderValue,
     pub(super) upstream: Upstream,
+    /// The socket of an HTTP/1 connection; that of an HTTP/2 one is read whatever its requests wait for.
+    socket: Option<ClientSocket>,
     /// The guard's, which HTTP/2 connections don't have.
     pub(super) signal: Arc<Signal>,
     /// Its requests, if it is an HTTP/2 connection.
@@ -43,12 +46,27 @@ impl<G: Gate> Session<G> {
             // an address is always a valid value
             peer_value: HeaderValue::try_from(peer.to_string()).unwrap_or(HeaderValue::from_static("unknown")),
             upstream: Upstream::new(target, Arc::clone(&proxy.limits), Arc::clone(&gone)),
+            socket: None,
             signal: Arc::default(),
             streams: Arc::new(Streams::new(proxy.limits.resets)),
             tunnel: Mutex::default(),
             gone,
             _counted: Counted::new(&proxy.metrics.connections),
             proxy,
+        }
+    }
+
+    /// It is an HTTP/1 connection on this socket.
+    pub(crate) fn on_socket(&mut self, socket: ClientSocket) {
+        self.socket = Some(socket);
+    }
+
+    /// When the client has left while a request waits. In HTTP/2 that, and a reset of the one request, ends the future of the
+    /// answer.
+    pub(crate) async fn client_gone(&self) {
+        match &self.socket {
+            Some(socket) => socket.gone().await,
+            None => std::future::pending().await,
         }
     }
 

@@ -3,15 +3,22 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use weir_sidecar::drain::{DrainTrigger, drain};
-use weir_sidecar::proxy::{Gate, LimitHeaders, Proxy, ProxyLimits, ProxyMetrics, Ruling, Target, Upstream};
+use weir_sidecar::proxy::{
+    Gate, Held, LimitHeaders, Proxy, ProxyLimits, ProxyMetrics, Ruling, Target, Upstream, WaitEnd,
+};
 
-/// Refuses what has `x-refuse`, panics at `x-panic`, counts with `x-count`, admits the rest.
-pub(crate) struct Asked;
+/// Refuses what has `x-refuse`, panics at `x-panic`, counts with `x-count`, has it wait for the milliseconds in `x-wait`,
+/// admits the rest.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// How waits ended.
+    ends: Arc<Mutex<Vec<WaitEnd>>>,
+}
 
 impl Gate for Asked {
     async fn rule(&self, parts: &Parts, _peer: IpAddr) -> Ruling {
@@ -21,7 +28,11 @@ impl Gate for Asked {
             return Ruling::Refuse(Box::new(answer.body(Bytes::from_static(b"too many")).unwrap()));
         }
         let counted = parts.headers.contains_key("x-count");
-        Ruling::Admit(if counted { LimitHeaders::new(put) } else { LimitHeaders::none() })
+        let headers = if counted { LimitHeaders::new(put) } else { LimitHeaders::none() };
+        let Some(wait) = parts.headers.get("x-wait") else { return Ruling::Admit(headers) };
+        let wait = Duration::from_millis(wait.to_str().unwrap().parse().unwrap());
+        let ends = Arc::clone(&self.ends);
+        Ruling::Hold(Held::new(Instant::now() + wait, headers, move |end| ends.lock().unwrap().push(end)))
     }
 
     fn reads(&self, name: &HeaderName) -> bool {
@@ -43,6 +54,7 @@ pub(crate) struct Fixture {
     pub(crate) drain: DrainTrigger,
     pub(crate) metrics: ProxyMetrics,
     pub(crate) serving: JoinSet<()>,
+    ends: Arc<Mutex<Vec<WaitEnd>>>,
 }
 
 impl Fixture {
@@ -59,10 +71,27 @@ impl Fixture {
         let address = listener.local_addr().unwrap();
         let (trigger, drain) = drain();
         let metrics = ProxyMetrics::default();
-        let proxy = Proxy::new(Arc::new(Asked), limits, drain, metrics.clone());
+        let gate = Asked::default();
+        let ends = Arc::clone(&gate.ends);
+        let proxy = Proxy::new(Arc::new(gate), limits, drain, metrics.clone());
         let mut serving = JoinSet::new();
         serving.spawn(proxy.serve(listener, upstream));
-        Self { address, drain: trigger, metrics, serving }
+        Self { address, drain: trigger, metrics, serving, ends }
+    }
+
+    /// How the first wait ended, once it has.
+    pub(crate) async fn wait_end(&self) -> WaitEnd {
+        loop {
+            if let Some(end) = self.ends.lock().unwrap().pop() {
+                return end;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Whether no wait has ended yet.
+    pub(crate) fn all_wait(&self) -> bool {
+        self.ends.lock().unwrap().is_empty()
     }
 }
 
