@@ -1,5 +1,6 @@
 //! The decision about one request: what limits see it, what the store says, what the client is told. It knows no
 //! connection: the proxy asks it once for each request and acts on the ruling.
+mod admission;
 pub mod numbers;
 mod rate_limit_fields;
 mod refusal;
@@ -8,6 +9,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 mod told;
+mod waiting;
 
 pub use refusal::WEIR_ERROR;
 
@@ -16,6 +18,7 @@ use crate::log::sampler::Sampler;
 use crate::metrics::{LimitCounters, Metrics};
 use crate::proxy::gate::{Gate, LimitHeaders, Ruling};
 use crate::reload::known::Running;
+use admission::Admitted;
 use arc_swap::ArcSwap;
 use http::HeaderName;
 use http::request::Parts;
@@ -26,7 +29,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use table::{LimitEntry, Table};
-use told::{Moment, Told};
+use told::Moment;
+use waiting::WaitingRoom;
 use weir_limiter::{Check, Decision};
 use weir_policy::{LimitCheck, Lookup, NoteKind, OnStoreFailure, Rejection, RejectionReason, RequestView};
 use weir_store::{StateKey, Store, StoreError};
@@ -40,24 +44,26 @@ pub struct Enforcer {
     table: ArcSwap<Table>,
     store: Store,
     shadows: Shadows,
+    room: WaitingRoom,
     metrics: Arc<Metrics>,
     refusals: Sampler,
     failures: Sampler,
 }
 
 impl Enforcer {
-    /// Without policies: admits everything.
+    /// Without policies: admits everything. At most `max_waiting` requests wait at once.
     #[must_use]
-    pub fn new(store: Store, metrics: Arc<Metrics>) -> Self {
+    pub fn new(store: Store, metrics: Arc<Metrics>, max_waiting: usize) -> Self {
         let now = clock::now();
         let (refusals, failures) = (Sampler::new(REFUSALS_LOGGED, now), Sampler::new(1, now));
-        Self { table: ArcSwap::default(), store, shadows: Shadows::new(), metrics, refusals, failures }
+        let room = WaitingRoom::new(max_waiting, metrics.waiting.clone());
+        Self { table: ArcSwap::default(), store, shadows: Shadows::new(), room, metrics, refusals, failures }
     }
 
     /// From now on these policies are in force. Counts stay: where they lie depends on names, not on generations.
     pub fn swap(&self, policies: Vec<Running>) {
-        let next = Table::new(policies, &self.metrics);
         let before = self.table.load_full();
+        let next = Table::new(policies, &self.metrics, &before);
         let labels = |table: &Table| -> Vec<(String, i64)> {
             table.routes.policies().iter().map(|p| (table::label(p), p.id.generation)).collect()
         };
@@ -89,18 +95,20 @@ impl Enforcer {
             return self.reject(&table, &rejection);
         }
         if checks.is_empty() {
-            self.count_shadows(&table, &shadows, &shadow_rejections);
+            count_rejections(&table, &shadow_rejections);
+            self.shadows.charge(&self.store, self.shadows(&table, &shadows));
             return Ruling::Admit(LimitHeaders::none());
         }
         let started = clock::now();
-        let keyed = self.keyed(&table, &checks);
+        let mut keyed = self.keyed(&table, &checks);
+        let place = self.place(&table, request, &checks, &mut keyed);
         let decision = self.store.decide(&keyed).await;
         let now = clock::now();
         self.metrics.decision_seconds.observe(now.duration_since(started).as_secs_f64());
         match decision {
             Ok(decision) if decision.admitted => {
-                self.count_shadows(&table, &shadows, &shadow_rejections);
-                admit(&table, &checks, &decision, now)
+                let admitted = Admitted { table: &table, checks: &checks, keyed, decision, now };
+                self.admit(admitted, request, place, &shadows, &shadow_rejections)
             }
             Ok(decision) => self.refuse(&table, &checks, &keyed, &decision, now),
             Err(error) => {
@@ -116,23 +124,18 @@ impl Enforcer {
         }
     }
 
-    /// When what shadow limits were to count is counted; within the store's bound.
+    /// When what shadow limits were to count is counted, and what was charged to requests that left is given back; within
+    /// the store's bound.
     pub async fn settled(&self) {
         self.shadows.settled().await;
+        self.store.refunded().await;
     }
 
-    /// Has an admitted request counted by the limits that only count.
-    fn count_shadows(&self, table: &Table, shadows: &[LimitCheck<'_>], rejections: &[Rejection<'_>]) {
-        for rejection in rejections {
-            if let Some(LimitEntry { counters, .. }) = table.entry(rejection.limit) {
-                count_rejection(counters, rejection);
-                counters.shadow_refused.inc();
-            }
-        }
+    /// The limits that only count, as one request means them.
+    fn shadows(&self, table: &Table, shadows: &[LimitCheck<'_>]) -> Vec<Shadow> {
         let checks = self.keyed(table, shadows);
         let counters = shadows.iter().filter_map(|check| Some(table.entry(check.limit)?.counters.clone()));
-        let shadows = checks.into_iter().zip(counters).map(|(check, counters)| Shadow { check, counters }).collect();
-        self.shadows.charge(&self.store, shadows);
+        checks.into_iter().zip(counters).map(|(check, counters)| Shadow { check, counters }).collect()
     }
 
     fn keyed(&self, table: &Table, checks: &[LimitCheck<'_>]) -> Vec<Check<StateKey>> {
@@ -222,14 +225,13 @@ impl Gate for Enforcer {
     }
 }
 
-fn admit(table: &Table, checks: &[LimitCheck<'_>], decision: &Decision, now: Instant) -> Ruling {
-    for entry in checks.iter().filter_map(|check| table.entry(check.limit)) {
-        entry.counters.admitted.inc();
+fn count_rejections(table: &Table, rejections: &[Rejection<'_>]) {
+    for rejection in rejections {
+        if let Some(LimitEntry { counters, .. }) = table.entry(rejection.limit) {
+            count_rejection(counters, rejection);
+            counters.shadow_refused.inc();
+        }
     }
-    let reported = numbers::tightest(checks, &decision.outcomes);
-    let told = reported.and_then(|(reported, standing)| Told::new(reported, standing, checks, now));
-    let headers = told.map(|told| LimitHeaders::new(move |headers| told.apply(headers, moment(clock::now()))));
-    Ruling::Admit(headers.unwrap_or_default())
 }
 
 fn count_rejection(counters: &LimitCounters, rejection: &Rejection<'_>) {

@@ -2,8 +2,10 @@
 mod store;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use store::{StoreMetrics, state_name};
+pub use waiting::WaitingMetrics;
 
 use prometheus_client::encoding::{EncodeLabelSet, prometheus_text};
 use prometheus_client::metrics::counter::Counter;
@@ -28,6 +30,8 @@ pub struct Metrics {
     pub decision_seconds: Histogram,
     /// What the store's calls came to.
     pub store: Arc<StoreMetrics>,
+    /// Requests that wait for their turn.
+    pub waiting: WaitingMetrics,
 }
 
 /// The counters of one limit, looked up once when its policy comes into force.
@@ -35,6 +39,12 @@ pub struct Metrics {
 pub struct LimitCounters {
     /// Counted by this limit and admitted; of a shadow limit: what it would have admitted.
     pub admitted: Counter,
+    /// Held back by this limit: its turn in a queue, or slowed down. Counted when the wait begins.
+    pub delayed: Counter,
+    /// Left before its turn, and was given back.
+    pub left: Counter,
+    /// Answered 503 because the sidecar ends before its turn, and was given back.
+    pub turned_away: Counter,
     /// Refused because of this limit.
     pub refused: Counter,
     /// Of a shadow limit: what it would have refused, were it enforced.
@@ -77,8 +87,18 @@ struct ReloadLabels {
     result: &'static str,
 }
 
-const OUTCOMES: [&str; 7] =
-    ["admitted", "refused", "shadow_refused", "missing_key", "skipped", "key_ambiguous", "store_failed"];
+const OUTCOMES: [&str; 10] = [
+    "admitted",
+    "delayed",
+    "left",
+    "turned_away",
+    "refused",
+    "shadow_refused",
+    "missing_key",
+    "skipped",
+    "key_ambiguous",
+    "store_failed",
+];
 
 impl Metrics {
     /// All at zero; `extend` registers what other rooms count, under names of its own.
@@ -109,8 +129,9 @@ impl Metrics {
             drop(reloads.get_or_create(&ReloadLabels { result: result.name() }));
         }
         let store = Arc::new(StoreMetrics::new(&mut registry));
+        let waiting = WaitingMetrics::new(&mut registry);
         extend(&mut registry);
-        Self { registry, decisions, generations, reloads, decision_seconds, store }
+        Self { registry, decisions, generations, reloads, decision_seconds, store, waiting }
     }
 
     /// The counters of a limit, from now on in the text, at zero.
@@ -120,9 +141,30 @@ impl Metrics {
             let labels = DecisionLabels { policy: policy.to_owned(), limit: limit.to_owned(), outcome };
             self.decisions.get_or_create_owned(&labels)
         };
-        let [admitted, refused, shadow_refused, missing_key, skipped, key_ambiguous, store_failed] =
-            OUTCOMES.map(counter);
-        LimitCounters { admitted, refused, shadow_refused, missing_key, skipped, key_ambiguous, store_failed }
+        let [
+            admitted,
+            delayed,
+            left,
+            turned_away,
+            refused,
+            shadow_refused,
+            missing_key,
+            skipped,
+            key_ambiguous,
+            store_failed,
+        ] = OUTCOMES.map(counter);
+        LimitCounters {
+            admitted,
+            delayed,
+            left,
+            turned_away,
+            refused,
+            shadow_refused,
+            missing_key,
+            skipped,
+            key_ambiguous,
+            store_failed,
+        }
     }
 
     /// Takes the counters of a limit out of the text: its policy is gone, and gone policies must not gather for ever.

@@ -23,3 +23,4 @@ mod shadows;
 mod sidecar;
 mod store_faults;
 mod two_sidecars;
+mod waiting;

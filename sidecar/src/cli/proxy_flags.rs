@@ -13,6 +13,9 @@ pub struct ProxyFlags {
     /// Tunnels (WebSocket, CONNECT) at once; a further one is answered 503
     #[arg(long, env = "WEIR_MAX_TUNNELS", value_name = "N", default_value_t = 1000, value_parser = count, help_heading = "Bounds", hide_short_help = true)]
     pub max_tunnels: usize,
+    /// Requests that wait for their turn at once (queue, slowdown); a further one that would have to wait is refused
+    #[arg(long, env = "WEIR_MAX_WAITING", value_name = "N", default_value_t = 1000, value_parser = count, help_heading = "Bounds", hide_short_help = true)]
+    pub max_waiting: usize,
     /// Pass CONNECT on (HTTP/1.1): for an application that is a forward proxy. Any other may answer it like a plain request,
     /// and the client could then send it requests that nobody counts; so without this flag it is answered 405
     #[arg(long, env = "WEIR_CONNECT_TUNNELS", help_heading = "Bounds", hide_short_help = true)]

@@ -21,8 +21,8 @@ pub(super) struct Shadow {
     pub(super) counters: LimitCounters,
 }
 
-/// Asks about shadow limits beside the requests.
-#[derive(Debug)]
+/// Asks about shadow limits beside the requests. A clone has the same places.
+#[derive(Clone, Debug)]
 pub(super) struct Shadows {
     places: Arc<Semaphore>,
 }

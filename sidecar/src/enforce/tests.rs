@@ -30,7 +30,7 @@ fn outcome(verdict: Verdict, remaining: u64, reset_millis: u64) -> Outcome {
 async fn enforcer(store: &str, policies: Vec<Policy>) -> Enforcer {
     let metrics = Arc::new(Metrics::new(|_| {}));
     let store = Store::open(Some(store), Credentials::None, metrics.store.clone()).unwrap();
-    let enforcer = Enforcer::new(store, metrics);
+    let enforcer = Enforcer::new(store, metrics, 1000);
     let namespace = Namespace::new("shop").unwrap();
     let running = |policy| Running { policy: Arc::new(policy), namespace: namespace.clone() };
     enforcer.swap(policies.into_iter().map(running).collect());

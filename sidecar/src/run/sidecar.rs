@@ -40,7 +40,7 @@ pub(super) async fn run(flags: RunFlags, log: LogControl) -> Result<(), String> 
     let metrics = Arc::new(Metrics::new(|registry| proxy_metrics.register(registry)));
     let credentials = flags.store_secret.clone().map_or(Credentials::None, Credentials::Folder);
     let store = Store::open(flags.store.as_deref(), credentials, metrics.store.clone()).map_err(|e| e.to_string())?;
-    let enforcer = Arc::new(Enforcer::new(store.clone(), metrics.clone()));
+    let enforcer = Arc::new(Enforcer::new(store.clone(), metrics.clone(), flags.bounds.max_waiting));
 
     let labels = flags.labels.clone().map(|labels| labels.0);
     let is_file = matches!(source, Source::File { .. });
