@@ -5,6 +5,7 @@ use crate::answer::Seen;
 use crate::bucket::Taken;
 use crate::exact::Exact;
 use crate::limit::{Algorithm, Limit};
+use crate::time::Timestamp;
 
 /// What one admitted check took from its key.
 ///
@@ -88,5 +89,14 @@ impl Receipt {
             }
         };
         Self { generation: seen.generation, charge }
+    }
+
+    /// Of a queue: when what was charged departs, by the store's clock, in whole microseconds rounded up. None for any other
+    /// limit, where nothing waits.
+    pub fn departs(&self) -> Option<Timestamp> {
+        match &self.charge {
+            Charge::LeakyBucket(taken) if taken.queued => Some(Timestamp::derived(taken.base.rounded_up())),
+            _ => None,
+        }
     }
 }

@@ -19,3 +19,4 @@ mod secrets;
 mod server;
 mod subject;
 mod tls;
+mod turns;
