@@ -1,12 +1,12 @@
 //! Every example does what its comments promise.
 use super::app::App;
-use super::client::{Connection, ask};
+use super::client::{Connection, ask, get};
 use super::policies::enough_of_the_hour;
 use super::responses::items;
 use super::shadows::counted;
 use super::sidecar::Sidecar;
 use hyper::Method;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/examples");
 
@@ -21,10 +21,8 @@ fn every_example_has_a_test_here_or_is_the_quickstart() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(
-        names,
-        ["cost.yaml", "login.yaml", "per-tenant.yaml", "quickstart.yaml", "responses.yaml", "shadow.yaml"]
-    );
+    let stems: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(".yaml")).collect();
+    assert_eq!(stems, ["cost", "login", "per-tenant", "queue", "quickstart", "responses", "shadow", "slowdown"]);
 }
 
 #[tokio::test]
@@ -136,4 +134,44 @@ async fn cost_takes_what_the_header_says_and_no_more_than_its_max() {
     let fresh = connection.get("/", &[("x-tenant", "b"), ("x-cost", "1")]).await.unwrap();
     assert_eq!((fresh.status, fresh.number("x-ratelimit-remaining")), (200, 99));
     assert_eq!(app.served(), 8);
+}
+
+#[tokio::test]
+async fn queue_lets_one_pass_each_200_ms_and_refuses_who_would_wait_over_two_seconds() {
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("queue")]);
+    let began = Instant::now();
+    let asked = (0..20).map(|_| async {
+        let answer = get(sidecar.listen, "/reports/1", &[]).await;
+        (answer.status, began.elapsed().as_millis(), answer)
+    });
+    let mut answers = futures_util::future::join_all(asked).await;
+    answers.sort_by_key(|(status, after, _)| (*status, *after));
+    let admitted = answers.iter().filter(|(status, ..)| *status == 200).count();
+    // 11 at once, and one more for each 200 ms in which the 20 came in
+    assert!(admitted >= 11, "{admitted}");
+    for (turn, (_, after, _)) in answers[..admitted].iter().enumerate() {
+        assert!(*after >= turn as u128 * 200, "turn {turn} after {after} ms");
+    }
+    for (status, _, answer) in &answers[admitted..] {
+        assert!(*status == 429 && answer.number("retry-after") >= 1, "{answer:?}");
+    }
+    assert_eq!(app.served(), admitted as u64);
+    // other paths have no queue
+    assert_eq!(get(sidecar.listen, "/", &[]).await.status, 200);
+}
+
+#[tokio::test]
+async fn slowdown_holds_each_request_of_the_second_half_up_for_longer() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("slowdown")]);
+    let mut connection = Connection::to(sidecar.listen);
+    for sent in 1..=20_u64 {
+        let began = Instant::now();
+        assert_eq!(connection.get("/", &[]).await.unwrap().status, 200);
+        let least = Duration::from_millis(50 * sent.saturating_sub(10));
+        assert!(began.elapsed() >= least, "request {sent} after {:?}", began.elapsed());
+    }
+    assert_eq!(connection.get("/", &[]).await.unwrap().status, 429);
 }
