@@ -20,7 +20,7 @@ pub(super) fn serve(
     metrics: &ProxyMetrics,
 ) -> impl Future<Output = ()> + use<> {
     let mut limits = flags.bounds.limits(flags.drain_grace);
-    limits.connections = files::make_room_for(limits.connections);
+    limits.connections = files::make_room_for(limits.connections, flags.bounds.max_waiting);
     // one for all listeners: connections and tunnels are bounded together
     let proxy = Proxy::new(enforcer.clone(), limits, drain.clone(), metrics.clone());
     let mut proxies = Vec::new();
