@@ -9,6 +9,8 @@ use weir_limiter::{
     Algorithm, Batch, Check, Decision, Limit, Quota, Receipt, State, Timestamp, decide, decide_shared, refund,
 };
 
+mod one_key;
+
 use crate::histories::{Cost, Gap, START, costs, gaps, limits, sliding_logs};
 use crate::server::RedisServer;
 
