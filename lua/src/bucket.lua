@@ -105,7 +105,8 @@ if weir.refunds then
     if numerator >= requests then
       after, numerator = after + 1, numerator - requests
     end
-    local is_last = x == after and y == numerator
+    -- after another refund an arrival that is the same by chance is of a later charge
+    local is_last = w == given_back and x == after and y == numerator
     if w < given_back or (queued == 1 and not is_last) then
       return false
     end

@@ -90,8 +90,9 @@ pub(crate) struct Taken {
 /// From a queue only what was charged last: those behind it have been told when they depart.
 pub(crate) fn refund(bucket: &mut Bucket, taken: &Taken, now: u64) -> bool {
     let (requests, now) = (bucket.requests, Exact { whole: now, numerator: 0 });
-    let is_last = bucket.arrival == taken.base.plus(taken.taken, requests);
     let Some(since) = bucket.given_back.checked_sub(taken.given_back) else { return false };
+    // after another refund an arrival that is the same by chance is of a later charge
+    let is_last = since == 0 && bucket.arrival == taken.base.plus(taken.taken, requests);
     if taken.requests != requests || bucket.arrival <= now || (taken.queued && !is_last) {
         return false;
     }
