@@ -91,6 +91,12 @@ impl Client {
         Self { connection, digest }
     }
 
+    /// Of the script, for `EVALSHA`.
+    #[allow(dead_code, reason = "the benchmark asks by the methods below")]
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Decides by Redis's own clock.
     pub(crate) fn decide(&mut self, batch: &Batch) -> Vec<Decision> {
         self.answer(batch).decisions

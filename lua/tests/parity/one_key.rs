@@ -7,11 +7,19 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
-use weir_limiter::{Batch, Check, Decision, Limit, Quota, Timestamp, decide_shared, refund};
+use weir_limiter::{
+    Batch, Check, Decision, Limit, Outcome, Quota, Reply, State, Timestamp, decide_shared, refund, test_clock,
+};
 
 use super::{Charge, taken};
 use crate::histories::{Cost, Gap, START};
-use crate::server::RedisServer;
+use crate::server::{Client, RedisServer};
+
+/// Time to live of a key whose end the script left as it was, in ms; longer than any that it sets.
+const UNTOUCHED: i64 = 10 * 365 * 24 * 3_600_000;
+
+/// Seconds and microseconds of Redis's clock.
+type Clock = (u64, u64);
 
 #[derive(Clone, Debug)]
 enum Entry {
@@ -21,28 +29,38 @@ enum Entry {
     Refund(Index),
 }
 
-/// Three limits of one algorithm, small and of rates that no whole microseconds divide; the first is asked for most.
-fn edits() -> impl Strategy<Value = Vec<Limit>> {
-    let quota = (prop_oneof![1..12_u64, 1..500_u64], prop_oneof![Just(1_000_u64), 1_000..40_000_u64]);
-    let one = (quota, prop_oneof![1..12_u64, 1..500_u64], prop_oneof![Just(0), 0..100_000_u64], any::<bool>());
-    (0..6_u8, prop::collection::vec(one, 3)).prop_map(|(kind, several)| {
-        let limit = |((n, p), burst, wait, full): ((u64, u64), u64, u64, bool)| {
-            let (quota, wait) =
-                (Quota::new(n, Duration::from_micros(p)).expect("in range"), Duration::from_micros(wait));
+/// Three limits of one algorithm, small and of rates that no whole microseconds divide; the first is asked for most. If no
+/// state is to be cut by them, windows and logs have one period, and buckets are all the first.
+fn edits(cut: bool) -> impl Strategy<Value = Vec<Limit>> {
+    let requests = || prop_oneof![1..12_u64, 1..500_u64];
+    let periods = prop_oneof![Just(1_000_u64), 1_000..40_000_u64, 1_000_000..3_600_000_000_u64];
+    let waits = prop_oneof![Just(0), 0..100_000_u64, 0..600_000_000_u64].prop_map(Duration::from_micros);
+    let one = (requests(), periods.prop_map(Duration::from_micros), prop::option::of(requests()), waits);
+    (0..6_u8, prop::collection::vec(one, 3)).prop_map(move |(kind, several)| {
+        let first = several[0];
+        let limit = |mut of: (u64, Duration, Option<u64>, Duration)| {
+            match (cut, kind) {
+                (true, _) => {}
+                (false, 0..=2) => of.1 = first.1,
+                (false, _) => of = first,
+            }
+            let (requests, period, burst, wait) = of;
+            let quota = Quota::new(requests, period).expect("in range");
             match kind {
                 0 => Ok(Limit::fixed_window(quota)),
                 1 => Ok(Limit::sliding_window(quota)),
                 2 => Limit::sliding_log(quota),
-                3 => Limit::token_bucket(quota, burst),
-                4 => Limit::leaky_bucket(quota, burst),
-                _ => Limit::leaky_queue(quota, full.then_some(burst), wait),
+                3 => Limit::token_bucket(quota, burst.unwrap_or(requests)),
+                4 => Limit::leaky_bucket(quota, burst.unwrap_or(requests)),
+                _ => Limit::leaky_queue(quota, burst, wait),
             }
         };
         several.into_iter().map(|of| limit(of).expect("in range")).collect()
     })
 }
 
-fn calls() -> impl Strategy<Value = Vec<(Gap, Vec<Entry>)>> {
+fn calls(backward: bool) -> impl Strategy<Value = Vec<(Gap, Vec<Entry>)>> {
+    let back = u32::from(backward);
     let gap = prop_oneof![
         8 => Just(Gap::Forward(0)),
         2 => Just(Gap::Forward(1)),
@@ -50,7 +68,8 @@ fn calls() -> impl Strategy<Value = Vec<(Gap, Vec<Entry>)>> {
         2 => (0..=1_500_u64).prop_map(Gap::Period),
         3 => any::<bool>().prop_map(|early| Gap::Wait { early }),
         1 => any::<bool>().prop_map(|early| Gap::Reset { early }),
-        1 => (0..=40_000_u64).prop_map(Gap::Back),
+        back => (0..=40_000_u64).prop_map(Gap::Back),
+        back => (0..=400_000_000_u64).prop_map(Gap::Back),
     ];
     let cost = || {
         prop_oneof![
@@ -68,55 +87,123 @@ fn calls() -> impl Strategy<Value = Vec<(Gap, Vec<Entry>)>> {
         2 => entry.prop_map(|(limit, costs)| Entry::Request(limit, costs)),
         1 => any::<Index>().prop_map(Entry::Refund),
     ];
-    prop::collection::vec((gap, prop::collection::vec(entry, 1..4)), 20..120)
+    prop::collection::vec((gap, prop::collection::vec(entry, 1..4)), 1..120)
 }
 
 #[test]
 fn the_script_and_the_model_agree_through_long_histories_of_one_key() {
     let server = RedisServer::start();
-    let world = RefCell::new((server.connect(), Batch::new(), 0));
+    let world = RefCell::new((server.connect(), 0));
     TestRunner::default()
-        .run(&(edits(), calls()), |(limits, calls)| {
-            let (client, batch, history) = &mut *world.borrow_mut();
+        .run(&(edits(true), calls(true)), |(limits, calls)| {
+            let (client, history) = &mut *world.borrow_mut();
             *history += 1;
-            let (key, mut state) = (format!("one {history}"), [None]);
-            let (mut now, mut last, mut charges) = (START, None::<Decision>, Vec::<Charge>::new());
-            for (gap, entries) in calls {
-                now = gap.after(now, &limits[0], last.as_ref());
-                let at = Timestamp::from_micros(now);
-                batch.clear();
-                let (mut expected, mut given_back) = (Vec::new(), Vec::new());
-                for entry in entries {
-                    match entry {
-                        Entry::Request(limit, costs) => {
-                            let limit = limits[limit];
-                            let costs: Vec<_> = costs.iter().map(|cost| (limit, cost.of(&limit))).collect();
-                            let checks =
-                                costs.iter().map(|(limit, cost)| Check { key: &key, limit: *limit, cost: *cost });
-                            batch.push(&checks.collect::<Vec<_>>());
-                            expected.push(decide_shared(at, &costs, &vec![0; costs.len()], &mut state));
-                        }
-                        Entry::Refund(which) if !charges.is_empty() => {
-                            // the last half of the time, else one of the last six
-                            let back = which.index(12).saturating_sub(6).min(charges.len() - 1);
-                            let (_, by_the_model, by_the_script) = charges.remove(charges.len() - 1 - back);
-                            batch.push_refund(&key, by_the_script);
-                            given_back.push(refund(at, by_the_model, &mut state[0]));
-                        }
-                        Entry::Refund(_) => {}
-                    }
-                }
-                if batch.distinct_keys() == 0 {
-                    continue;
-                }
-                let mut reply = client.answer_at(now, batch);
-                prop_assert_eq!(&reply.decisions, &expected);
-                prop_assert_eq!(&reply.refunds, &given_back);
-                let slots = expected.iter().map(|decision| vec![0; decision.outcomes.len()]).collect();
-                charges.extend(taken(slots, &mut expected, &mut reply.decisions));
-                last = reply.decisions.pop().or(last);
-            }
-            Ok(())
+            agree(&limits, calls, &format!("{history}"), |now, batch, expected, _| {
+                let reply = client.answer_at(now, batch);
+                prop_assert_eq!(&reply.decisions, expected);
+                Ok(Some(reply))
+            })
         })
         .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The key ends when the script said, by the histories' clock; the model's state is there for ever. By a clock that goes
+/// forward and without edits that cut: what a state was cut to may end before what it had been is due.
+#[test]
+fn a_key_that_ends_is_not_missed() {
+    let server = RedisServer::start();
+    let world = RefCell::new((server.connect(), 0));
+    TestRunner::default()
+        .run(&(edits(false), calls(false)), |(limits, calls)| {
+            let (client, history) = &mut *world.borrow_mut();
+            *history += 1;
+            let key = format!("{history}");
+            let mut end = None;
+            agree(&limits, calls, &key, |now, batch, expected, state| {
+                if end.take_if(|end| *end <= now).is_some() {
+                    redis::cmd("DEL").arg(&key).exec(&mut client.connection).expect("DEL");
+                }
+                let Some((reply, set)) = answer(client, now, batch, &key) else { return Ok(None) };
+                prop_assert!(reply.decisions.iter().map(told).eq(expected.iter().map(told)), "{reply:?} {expected:?}");
+                if let (Some(end), Some(state), []) = (set, state, &reply.refunds[..]) {
+                    // by the limit under which it would live longest: the last charge may have been under any
+                    let due = limits.iter().map(|limit| state.expires(limit).as_micros()).max().expect("three");
+                    prop_assert!(end <= due.max(now) + 1_000_000, "{end} instead of {due}");
+                }
+                end = set.or(end);
+                Ok(Some(reply))
+            })
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Runs a history by the model and lets `ask` hold a real Redis to it: given the instant, what is asked, the model's decisions
+/// and its state after, it gives the reply, or nothing where the history must end.
+fn agree(
+    limits: &[Limit],
+    calls: Vec<(Gap, Vec<Entry>)>,
+    key: &str,
+    mut ask: impl FnMut(u64, &Batch, &Vec<Decision>, Option<&State>) -> Result<Option<Reply>, TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let (mut state, mut batch, mut charges) = ([None], Batch::new(), Vec::<Charge>::new());
+    let (mut now, mut last) = (START, None::<Decision>);
+    for (gap, entries) in calls {
+        now = gap.after(now, &limits[0], last.as_ref());
+        let at = Timestamp::from_micros(now);
+        batch.clear();
+        let (mut expected, mut given_back) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match entry {
+                Entry::Request(limit, costs) => {
+                    let limit = limits[limit];
+                    let checks: Vec<_> = costs.iter().map(|cost| Check { key, limit, cost: cost.of(&limit) }).collect();
+                    batch.push(&checks);
+                    let costs: Vec<_> = checks.iter().map(|check| (limit, check.cost)).collect();
+                    expected.push(decide_shared(at, &costs, &vec![0; costs.len()], &mut state));
+                }
+                Entry::Refund(which) if !charges.is_empty() => {
+                    // the last half of the time, else one of the last six
+                    let back = which.index(12).saturating_sub(6).min(charges.len() - 1);
+                    let (_, by_the_model, by_the_script) = charges.remove(charges.len() - 1 - back);
+                    batch.push_refund(key, by_the_script);
+                    given_back.push(refund(at, by_the_model, &mut state[0]));
+                }
+                Entry::Refund(_) => {}
+            }
+        }
+        if !batch.is_empty() {
+            let Some(mut reply) = ask(now, &batch, &expected, state[0].as_ref())? else { break };
+            prop_assert_eq!(&reply.refunds, &given_back);
+            let slots = expected.iter().map(|decision| vec![0; decision.outcomes.len()]).collect();
+            charges.extend(taken(slots, &mut expected, &mut reply.decisions));
+            last = reply.decisions.pop().or(last);
+        }
+    }
+    Ok(())
+}
+
+/// All but the generation of the state that a receipt tells: it begins anew with a new key.
+fn told(decision: &Decision) -> impl PartialEq + use<> {
+    let outcome = |outcome: &Outcome| {
+        (outcome.verdict, outcome.remaining, outcome.reset, outcome.more, outcome.delay, outcome.receipt.is_some())
+    };
+    (decision.admitted, decision.outcomes.iter().map(outcome).collect::<Vec<_>>())
+}
+
+/// The script's answer for a batch of one key, and when that is to end, µs by the clock of `now`, if the script set it; no time
+/// passes for it in Redis. Nothing when Redis was so slow that the key may have ended by its own clock.
+fn answer(client: &mut Client, now: u64, batch: &Batch, key: &str) -> Option<(Reply, Option<u64>)> {
+    let mut calls = redis::pipe();
+    calls.atomic().cmd("PEXPIRE").arg(key).arg(UNTOUCHED).ignore();
+    calls.cmd("TIME").cmd("EVALSHA").arg(client.digest()).arg(1).arg(batch.keys()).arg(batch.args());
+    calls.arg(test_clock(Timestamp::from_micros(now), 1));
+    calls.cmd("PTTL").arg(key).cmd("TIME").cmd("PERSIST").arg(key);
+    let (before, reply, life, after, persists): (Clock, Vec<u8>, i64, Clock, bool) =
+        calls.query(&mut client.connection).expect("the script never fails");
+    assert!(life != -1, "{key} has no time to live");
+    // what passed for Redis in between was its life too
+    let passed = (after.0 - before.0) * 1_000_000 + after.1 - before.1;
+    let end = (0..UNTOUCHED / 2).contains(&life).then(|| now + life as u64 * 1000 + 1000 + passed);
+    let reply = batch.read_reply(&reply).expect("a reply to this batch");
+    (persists || life < 0 && passed < 500).then_some((reply, end))
 }
