@@ -16,7 +16,7 @@ use crate::histories::{Cost, Gap, START};
 use crate::server::{Client, RedisServer};
 
 /// Time to live of a key whose end the script left as it was, in ms; longer than any that it sets.
-const UNTOUCHED: i64 = 10 * 365 * 24 * 3_600_000;
+const UNTOUCHED: i64 = 1000 * 365 * 24 * 3_600_000;
 
 /// Seconds and microseconds of Redis's clock.
 type Clock = (u64, u64);
@@ -29,33 +29,59 @@ enum Entry {
     Refund(Index),
 }
 
-/// Three limits of one algorithm, small and of rates that no whole microseconds divide; the first is asked for most. If no
-/// state is to be cut by them, windows and logs have one period, and buckets are all the first.
-fn edits(cut: bool) -> impl Strategy<Value = Vec<Limit>> {
+/// Requests, period, burst, longest wait.
+type Numbers = (u64, Duration, Option<u64>, Duration);
+
+/// Small ones, of rates that no whole microseconds divide.
+fn small() -> impl Strategy<Value = Numbers> {
     let requests = || prop_oneof![1..12_u64, 1..500_u64];
     let periods = prop_oneof![Just(1_000_u64), 1_000..40_000_u64, 1_000_000..3_600_000_000_u64];
-    let waits = prop_oneof![Just(0), 0..100_000_u64, 0..600_000_000_u64].prop_map(Duration::from_micros);
-    let one = (requests(), periods.prop_map(Duration::from_micros), prop::option::of(requests()), waits);
-    (0..6_u8, prop::collection::vec(one, 3)).prop_map(move |(kind, several)| {
+    let waits = prop_oneof![Just(0), 0..100_000_u64, 0..600_000_000_u64];
+    let micros = Duration::from_micros;
+    (requests(), periods.prop_map(micros), prop::option::of(requests()), waits.prop_map(micros))
+}
+
+/// Those whose products are beyond what a double holds.
+fn large() -> impl Strategy<Value = Numbers> {
+    let requests = || {
+        (11..30_u32, any::<u64>())
+            .prop_map(|(bits, noise)| (1 << bits.min(29)) + (noise & ((1 << bits) - 1)) % 400_000_000)
+    };
+    let longest = Quota::MAX_PERIOD.as_micros() as u64;
+    let periods = prop_oneof![Just(longest), 1_000_000_000..longest];
+    let micros = Duration::from_micros;
+    (requests(), periods.prop_map(micros), prop::option::of(requests()), (0..600_000_000_u64).prop_map(micros))
+}
+
+/// Three limits of one algorithm; the first is asked for most. If no state is to be cut by them, windows and logs have one
+/// period, and buckets are all the first.
+fn edits(cut: bool) -> impl Strategy<Value = Vec<Limit>> {
+    let numbers = prop_oneof![4 => prop::collection::vec(small(), 3), 1 => prop::collection::vec(large(), 3)];
+    (0..6_u8, numbers).prop_map(move |(kind, several)| {
         let first = several[0];
-        let limit = |mut of: (u64, Duration, Option<u64>, Duration)| {
+        let limit = |mut of: Numbers| {
             match (cut, kind) {
                 (true, _) => {}
                 (false, 0..=2) => of.1 = first.1,
                 (false, _) => of = first,
             }
             let (requests, period, burst, wait) = of;
-            let quota = Quota::new(requests, period).expect("in range");
+            let quota = |requests| Quota::new(requests, period).expect("in range");
+            let bucket = |burst| match kind {
+                3 => Limit::token_bucket(quota(requests), burst),
+                _ => Limit::leaky_bucket(quota(requests), burst),
+            };
             match kind {
-                0 => Ok(Limit::fixed_window(quota)),
-                1 => Ok(Limit::sliding_window(quota)),
-                2 => Limit::sliding_log(quota),
-                3 => Limit::token_bucket(quota, burst.unwrap_or(requests)),
-                4 => Limit::leaky_bucket(quota, burst.unwrap_or(requests)),
-                _ => Limit::leaky_queue(quota, burst, wait),
+                0 => Limit::fixed_window(quota(requests)),
+                1 => Limit::sliding_window(quota(requests)),
+                2 => Limit::sliding_log(quota(requests.min(5_000))).expect("in range"),
+                3 | 4 => bucket(burst.unwrap_or(requests)).or_else(|_| bucket(requests)).expect("in range"),
+                _ => Limit::leaky_queue(quota(requests), burst, wait)
+                    .or_else(|_| Limit::leaky_queue(quota(requests), None, wait))
+                    .expect("in range"),
             }
         };
-        several.into_iter().map(|of| limit(of).expect("in range")).collect()
+        several.into_iter().map(limit).collect()
     })
 }
 
