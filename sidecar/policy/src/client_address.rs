@@ -99,13 +99,13 @@ impl Trust {
 /// The entries of a list from the right, without white space around them. Empty ones are none (RFC 9110 §5.6.1).
 fn entries(line: &[u8], comma: fn(&[u8]) -> Option<usize>) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line);
-    let mut next = move || {
+    let next = move || {
         let line = rest?;
         let at = comma(line);
         rest = at.map(|at| &line[..at]);
         Some(at.map_or(line, |at| &line[at + 1..]).trim_ascii())
     };
-    std::iter::from_fn(move || next()).filter(|entry| !entry.is_empty())
+    std::iter::from_fn(next).filter(|entry| !entry.is_empty())
 }
 
 fn last_comma(line: &[u8]) -> Option<usize> {
