@@ -1,6 +1,7 @@
 //! What must hold of every history, on the model.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_limiter::{Decision, Limit, Outcome, Quota, State, Timestamp, Verdict, decide, decide_shared};
@@ -363,4 +364,19 @@ fn a_log_of_more_than_100000_is_refused_and_told_of_the_sliding_window() {
 fn a_request_without_checks_passes() {
     let decision = decide(Timestamp::from_micros(START), &[], &mut []);
     assert!(decision.admitted && decision.outcomes.is_empty());
+}
+
+#[test]
+fn a_hit_each_100_ms_has_three_a_second_for_ten_seconds() {
+    let quota = Quota::new(3, Duration::from_secs(1)).expect("in range");
+    for limit in [Limit::token_bucket(quota, 3), Limit::leaky_bucket(quota, 3)] {
+        let (limit, mut state) = (limit.expect("in range"), [None]);
+        let hits = (0..100_u64).map(|i| Timestamp::from_micros(i * 100_000));
+        let admitted: Vec<_> = hits.map(|now| decide(now, &[(limit, 1)], &mut state).admitted).collect();
+        // what is there at first, and what came back until 9.9 s
+        assert_eq!(admitted.iter().filter(|admitted| **admitted).count(), 3 + 29);
+        for second in admitted.chunks(10).skip(1) {
+            assert!((2..=4).contains(&second.iter().filter(|admitted| **admitted).count()), "{admitted:?}");
+        }
+    }
 }
