@@ -1,4 +1,4 @@
-//! The client's address as a key: the peer's, cut to a network. Not here: addresses that a proxy reports in a header.
+//! The client's address as a key: cut to a network. Not here: which address that is ([`crate::client_address`]).
 
 use std::net::IpAddr;
 
@@ -27,9 +27,9 @@ impl Default for Prefixes {
 }
 
 impl Prefixes {
-    /// The network of `peer`. An IPv4 address that came mapped into IPv6 is the IPv4 address.
-    pub(crate) fn network(self, peer: IpAddr) -> Network {
-        match peer.to_canonical() {
+    /// The network of `client`. An IPv4 address that came mapped into IPv6 is the IPv4 address.
+    pub(crate) fn network(self, client: IpAddr) -> Network {
+        match client.to_canonical() {
             IpAddr::V4(address) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.ipv4.min(32))).unwrap_or(0);
                 Network { address: IpAddr::V4((u32::from(address) & mask).into()), prefix: self.ipv4 }
@@ -45,14 +45,22 @@ impl Prefixes {
 // === impl Network ===
 
 impl Network {
-    /// The network as bytes: the prefix length, then 4 or 16 bytes of address.
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let mut bytes = vec![self.prefix];
+    /// The most that [`Self::bytes`] takes.
+    pub(crate) const MAX_BYTES: usize = 17;
+
+    /// The network as bytes: the prefix length, then 4 or 16 bytes of address. They are written into `room`.
+    pub(crate) fn bytes(self, room: &mut [u8; Self::MAX_BYTES]) -> &[u8] {
+        room[0] = self.prefix;
         match self.address {
-            IpAddr::V4(address) => bytes.extend(address.octets()),
-            IpAddr::V6(address) => bytes.extend(address.octets()),
+            IpAddr::V4(address) => {
+                room[1..5].copy_from_slice(&address.octets());
+                &room[..5]
+            }
+            IpAddr::V6(address) => {
+                room[1..].copy_from_slice(&address.octets());
+                room
+            }
         }
-        bytes
     }
 }
 

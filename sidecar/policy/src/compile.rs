@@ -13,6 +13,7 @@ use crate::{Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
 mod cost;
 mod header_name;
+mod key;
 mod length_of_time;
 mod limit;
 mod node;

@@ -2,7 +2,8 @@
 
 use http::{HeaderMap, HeaderName};
 
-use crate::header_key::{self, Unusable};
+use crate::header_key;
+use crate::one_value::Unusable;
 
 /// What a request costs, in the limit's units.
 #[derive(Clone, Debug, PartialEq, Eq)]

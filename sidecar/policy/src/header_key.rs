@@ -4,17 +4,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-/// The longest value that is read, in bytes.
-pub(crate) const MAX_VALUE: usize = 8 * 1024;
-
-/// Why a header can't be a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
-    /// Two different values, or another spelling.
-    Ambiguous,
-    /// Longer than [`MAX_VALUE`].
-    TooLong,
-}
+use crate::one_value::{self, Unusable};
 
 /// The value of header `name`, without the white space around it; `None` when it is absent or empty.
 pub(crate) fn read<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Option<&'r [u8]>, Unusable> {
@@ -22,16 +12,7 @@ pub(crate) fn read<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Opti
     if headers.keys().any(|other| other != name && same_when_folded(other.as_str(), name.as_str())) {
         return Err(Unusable::Ambiguous);
     }
-    let mut values = headers.get_all(name).iter().map(|value| value.as_bytes().trim_ascii());
-    let Some(first) = values.next() else { return Ok(None) };
-    if values.any(|other| other != first) {
-        return Err(Unusable::Ambiguous);
-    }
-    match first.len() {
-        0 => Ok(None),
-        1..=MAX_VALUE => Ok(Some(first)),
-        _ => Err(Unusable::TooLong),
-    }
+    one_value::of(headers.get_all(name).iter().map(|value| value.as_bytes().trim_ascii()))
 }
 
 /// True when the names are the same once `-` and `_` are.
@@ -46,6 +27,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+    use crate::one_value::MAX_VALUE;
 
     fn read_from<'r>(headers: &'r [(&'static str, &'r str)]) -> Result<Option<String>, Unusable> {
         let mut map = HeaderMap::new();

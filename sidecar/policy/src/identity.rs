@@ -2,7 +2,10 @@
 //! identity: every part is written with its length and every kind of part with its tag. What is stored is a digest of
 //! it, so the format may only change together with [`VERSION`]; a test freezes it.
 
+use std::borrow::Cow;
+
 use crate::address::Network;
+use crate::source::Source;
 
 /// The format's number, the first byte of every identity. A new number starts every count from zero.
 const VERSION: u8 = 1;
@@ -12,22 +15,36 @@ const VERSION: u8 = 1;
 pub(crate) struct Identity(Vec<u8>);
 
 /// What stands for one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyValue<'r> {
-    /// A header's value.
-    Header { name: &'r str, value: &'r [u8] },
-    /// The peer's network.
+    /// The value of a source.
+    Sent { source: Source<'r>, value: Cow<'r, [u8]> },
+    /// The source is missing and the client's network stands for it.
+    MissingByAddress { source: Source<'r>, network: Network },
+    /// The source is missing and all such requests are one.
+    MissingShared { source: Source<'r> },
+    /// The method, in upper case.
+    Method(Cow<'r, str>),
+    /// The path, in its normal form.
+    Path(Cow<'r, [u8]>),
+    /// The client's network.
     Address(Network),
-    /// The header is missing and the peer's network stands for it.
-    MissingByAddress { name: &'r str, network: Network },
-    /// The header is missing and all such requests are one.
-    MissingShared { name: &'r str },
+}
+
+/// The tags of a source: sent, missing and replaced by the network, missing and shared.
+fn tags(source: Source<'_>) -> [u8; 3] {
+    match source {
+        Source::Header(_) => [1, 3, 4],
+        Source::Cookie(_) => [5, 6, 7],
+        Source::Query(_) => [8, 9, 10],
+        Source::Host => [11, 12, 13],
+    }
 }
 
 impl Identity {
     /// Begins with what the count belongs to.
     pub(crate) fn new(policy: &str, limit: &str, algorithm: &str) -> Self {
-        let mut identity = Self(Vec::with_capacity(64));
+        let mut identity = Self(Vec::with_capacity(128));
         identity.0.push(VERSION);
         identity.part(policy.as_bytes());
         identity.part(limit.as_bytes());
@@ -38,29 +55,51 @@ impl Identity {
     /// Adds the value of the next key.
     pub(crate) fn key(&mut self, value: KeyValue<'_>) {
         match value {
-            KeyValue::Header { name, value } => {
-                self.0.push(1);
-                self.part(name.as_bytes());
-                self.part(value);
+            KeyValue::Sent { source, value } => {
+                let [tag, ..] = tags(source);
+                self.source(tag, source);
+                self.part(&value);
+            }
+            KeyValue::MissingByAddress { source, network } => {
+                let [_, tag, _] = tags(source);
+                self.source(tag, source);
+                self.network(network);
+            }
+            KeyValue::MissingShared { source } => {
+                let [.., tag] = tags(source);
+                self.source(tag, source);
             }
             KeyValue::Address(network) => {
                 self.0.push(2);
-                self.part(&network.to_bytes());
+                self.network(network);
             }
-            KeyValue::MissingByAddress { name, network } => {
-                self.0.push(3);
-                self.part(name.as_bytes());
-                self.part(&network.to_bytes());
+            KeyValue::Method(method) => {
+                self.0.push(14);
+                self.part(method.as_bytes());
             }
-            KeyValue::MissingShared { name } => {
-                self.0.push(4);
-                self.part(name.as_bytes());
+            KeyValue::Path(path) => {
+                self.0.push(15);
+                self.part(&path);
             }
         }
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
+    }
+
+    /// A tag and, where several sources of the kind can be named, the name.
+    fn source(&mut self, tag: u8, source: Source<'_>) {
+        self.0.push(tag);
+        match source {
+            Source::Header(name) => self.part(name.as_str().as_bytes()),
+            Source::Cookie(name) | Source::Query(name) => self.part(name.as_bytes()),
+            Source::Host => {}
+        }
+    }
+
+    fn network(&mut self, network: Network) {
+        self.part(network.bytes(&mut [0; Network::MAX_BYTES]));
     }
 
     /// A part: its length as 4 bytes, big-endian, then itself. Nothing that is read is near 4 GiB.

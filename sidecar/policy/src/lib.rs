@@ -13,20 +13,21 @@ mod address;
 #[allow(dead_code, reason = "used as soon as keys by reported addresses land")]
 mod client_address;
 mod compile;
+mod cookie;
 mod cost;
 mod document;
 mod duration;
 mod fault;
 mod header_key;
-#[allow(dead_code, reason = "used as soon as keys by host land")]
 mod host;
 mod identity;
 mod key;
 mod local_file;
 mod method_match;
+mod normal_path;
+mod one_value;
 mod path_match;
 mod policy;
-#[allow(dead_code, reason = "used as soon as keys by query land")]
 mod query;
 mod readings;
 mod request_match;
@@ -34,6 +35,7 @@ mod response;
 mod route_table;
 mod selector;
 mod shape;
+mod source;
 pub mod spec;
 mod yaml;
 
@@ -45,6 +47,7 @@ pub use policy::{Cost, Enforcement, OnMissingKey, OnStoreFailure, Policy, Policy
 pub use response::{ExistingHeaders, ResetFormat, ResponseOptions, RetryAfterFormat};
 pub use route_table::{LimitCheck, Lookup, Note, NoteKind, Rejection, RejectionReason, RequestView, RouteTable};
 pub use selector::Selector;
+pub use source::Source;
 pub use spec::RateLimitPolicySpec;
 
 /// The longest text that is read as a policy file or document, in bytes: what a ConfigMap can hold.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 
-use crate::header_key::{MAX_VALUE, Unusable, same_when_folded};
+use crate::header_key::same_when_folded;
 use crate::identity::Identity;
-use crate::key::{Key, Reading};
+use crate::key::Reading;
+use crate::one_value::{MAX_VALUE, Unusable};
 use crate::policy::{Enforcement, Policy, PolicyLimit};
 use crate::request_match::Seen;
+use crate::source::Source;
 
 /// The policies that run, all at once replaced by another table when they change.
 #[derive(Clone, Debug, Default)]
@@ -75,12 +77,13 @@ pub struct Rejection<'t> {
 /// Why a request can't be counted. Displayed, it is a sentence for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionReason<'t> {
-    /// The header is absent or empty, and the limit says Deny.
-    MissingKey(&'t HeaderName),
-    /// The header, of a key or a cost, has two different values, or comes in another spelling (`x_tenant` for `x-tenant`).
-    AmbiguousKey(&'t HeaderName),
-    /// The value of the header, of a key or a cost, is longer than 8 KiB.
-    KeyTooLong(&'t HeaderName),
+    /// The source is absent or empty, and the limit says Deny.
+    MissingKey(Source<'t>),
+    /// The source, of a key or a cost, has two different values, or, a header, comes in another spelling (`x_tenant` for
+    /// `x-tenant`).
+    AmbiguousKey(Source<'t>),
+    /// The value of the source, of a key or a cost, is longer than 8 KiB.
+    KeyTooLong(Source<'t>),
 }
 
 /// Something about one limit that metrics count.
@@ -141,10 +144,10 @@ impl RouteTable {
     #[must_use]
     pub fn reads(&self, name: &HeaderName) -> bool {
         let mut own = self.candidates().flat_map(|(_, limit)| {
-            let keys = limit.keys.iter().filter_map(Key::header_name);
-            keys.chain(limit.cost.header_name().map(HeaderName::as_str))
+            let keys = limit.keys.iter().filter_map(|key| key.source()?.header_name());
+            keys.chain(limit.cost.header_name().cloned())
         });
-        own.any(|own| same_when_folded(own, name.as_str()))
+        own.any(|own| same_when_folded(own.as_str(), name.as_str()))
     }
 
     /// The limits that could match: all of them, one by one. An index by path would stand here.
@@ -161,7 +164,7 @@ impl<'t> Lookup<'t> {
         let mut identity = Identity::new(&policy.id.name, &limit.name, limit.limit.algorithm().name());
         let mut missing = false;
         for key in &limit.keys {
-            let reason = match key.read(request.headers, request.peer, limit.on_missing_key) {
+            let reason = match key.read(request, || request.peer, limit.on_missing_key) {
                 Reading::Present(value) => {
                     identity.key(value);
                     continue;
@@ -175,8 +178,8 @@ impl<'t> Lookup<'t> {
                     self.notes.push(Note { policy, limit, kind: NoteKind::Skipped });
                     return;
                 }
-                Reading::Denied(name) => RejectionReason::MissingKey(name),
-                Reading::Unusable(name, why) => RejectionReason::unusable(name, why),
+                Reading::Denied(source) => RejectionReason::MissingKey(source),
+                Reading::Unusable(source, why) => RejectionReason::unusable(source, why),
             };
             self.reject(Rejection { policy, limit, reason });
             return;
@@ -184,7 +187,7 @@ impl<'t> Lookup<'t> {
         let cost = match limit.cost.of(request.headers) {
             Ok(cost) => cost,
             Err((name, why)) => {
-                self.reject(Rejection { policy, limit, reason: RejectionReason::unusable(name, why) });
+                self.reject(Rejection { policy, limit, reason: RejectionReason::unusable(Source::Header(name), why) });
                 return;
             }
         };
@@ -209,10 +212,10 @@ impl<'t> Lookup<'t> {
 // === impl RejectionReason ===
 
 impl<'t> RejectionReason<'t> {
-    fn unusable(name: &'t HeaderName, why: Unusable) -> Self {
+    fn unusable(source: Source<'t>, why: Unusable) -> Self {
         match why {
-            Unusable::Ambiguous => Self::AmbiguousKey(name),
-            Unusable::TooLong => Self::KeyTooLong(name),
+            Unusable::Ambiguous => Self::AmbiguousKey(source),
+            Unusable::TooLong => Self::KeyTooLong(source),
         }
     }
 
@@ -229,11 +232,12 @@ impl<'t> RejectionReason<'t> {
 impl fmt::Display for RejectionReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MissingKey(name) => write!(f, "header {name} is missing; send it with a value"),
-            Self::AmbiguousKey(name) => {
-                write!(f, "header {name} has more than one value or another spelling; send it once, as {name}")
+            Self::MissingKey(source) => write!(f, "{source} is missing; send it with a value"),
+            Self::AmbiguousKey(source @ Source::Header(name)) => {
+                write!(f, "{source} has more than one value or another spelling; send it once, as {name}")
             }
-            Self::KeyTooLong(name) => write!(f, "header {name} is longer than {MAX_VALUE} bytes; send a shorter value"),
+            Self::AmbiguousKey(source) => write!(f, "{source} has more than one value; send it once"),
+            Self::KeyTooLong(source) => write!(f, "{source} is longer than {MAX_VALUE} bytes; send a shorter value"),
         }
     }
 }

@@ -56,6 +56,12 @@ fn check_fields(schema: &Value, fields: &Map<String, Value>, path: &str, faults:
             faults.add(format!("{path}.{name}"), format!("is required: {}", lower_first(&about)));
         }
     }
+    if number(schema, "maxProperties") == Some(0) {
+        if !fields.is_empty() {
+            faults.add(path, "has nothing more to say: write {}");
+        }
+        return;
+    }
     let entries = ("entry", "entries");
     check_bounds(schema, ["minProperties", "maxProperties"], fields.len(), entries, path, faults);
     let read = number(schema, "maxProperties").and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);

@@ -17,7 +17,7 @@ mod waiting;
 
 pub use cost::{CostHeader, CostSpec};
 pub use enforcement::Enforcement;
-pub use key::{ClientAddressKey, HeaderKey, KeySource};
+pub use key::{ClientAddressKey, CookieKey, HeaderKey, KeySource, NoFields, QueryKey};
 pub use limit::{Algorithm, LimitSpec, OnMissingKey, Rate};
 pub use request_match::{PathMatch, RequestMatch};
 pub use response::{ExistingHeaders, LimitHeader, ResetFormat, ResponseSpec, RetryAfterFormat};

@@ -4,15 +4,14 @@ use weir_limiter::{InvalidLimit, Limit, Quota};
 
 use super::node::Node;
 use super::waiting::{self, Queue};
-use super::{cost, header_name, length_of_time, request_match};
-use crate::address::Prefixes;
+use super::{cost, key, length_of_time, request_match};
 use crate::cost::Cost;
 use crate::fault::Collector;
 use crate::key::Key;
 use crate::local_file;
 use crate::policy::PolicyLimit;
 use crate::request_match::CompiledMatch;
-use crate::spec::{Algorithm, ClientAddressKey, text};
+use crate::spec::{Algorithm, text};
 
 /// Compiles a limit; `None` where something is wrong with it.
 pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyLimit> {
@@ -23,7 +22,7 @@ pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyL
         .map(|list| list.items())
         .unwrap_or_default()
         .iter()
-        .map(|source| key(source, faults))
+        .map(|source| key::compile(source, faults))
         .collect();
     let queue = waiting::queue(node, faults);
     let slowdown = waiting::slowdown(node, faults);
@@ -81,22 +80,5 @@ fn limit(node: &Node<'_>, queue: Option<Option<Queue>>, faults: &mut Collector) 
         // what a queue holds that can't be read is known only where it is said
         (Algorithm::LeakyBucket, None) if node.child("burst").is_none() => None,
         (Algorithm::LeakyBucket, _) => bucket(&|burst| Limit::leaky_bucket(quota, or_requests(burst)), faults),
-    }
-}
-
-fn key(node: &Node<'_>, faults: &mut Collector) -> Option<Key> {
-    match (node.child("header"), node.child("clientAddress")) {
-        (Some(header), None) => header_name::compile(&header, faults).map(Key::Header),
-        (None, Some(address)) => {
-            let key: ClientAddressKey = address.value()?;
-            let (ipv4, ipv6) = (u8::try_from(key.ipv4_prefix_length).ok()?, u8::try_from(key.ipv6_prefix_length).ok()?);
-            Some(Key::ClientAddress(Prefixes { ipv4, ipv6 }))
-        }
-        // a field of another name has been named; which key was meant is then anyone's guess
-        _ if !node.is_sound() => None,
-        _ => {
-            faults.add(node.path(), text::ONE_KEY_SOURCE);
-            None
-        }
     }
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::key::Key;
 use crate::{Cost, Fault, OnMissingKey};
 
 mod arbitrary;
@@ -52,6 +53,18 @@ fn full() -> Value {
                 "queue": {"maxWait": "2s500ms", "maxWaiting": 50},
                 "cost": {"value": 26},
             },
+            {
+                "name": "sessions",
+                "keys": [{"cookie": {"name": "Session"}}, {"query": {"name": "a b"}}, {"host": {}}, {"path": {}}],
+                "algorithm": "FixedWindow",
+                "rate": {"requests": 10, "period": "1s"},
+            },
+            {
+                "name": "ways",
+                "keys": [{"method": {}}],
+                "algorithm": "FixedWindow",
+                "rate": {"requests": 10, "period": "1s"},
+            },
         ],
     })
 }
@@ -84,7 +97,9 @@ fn everything_that_is_said_is_in_the_policy() {
     assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Deny);
     assert!(!policy.selector.is_everything());
     let names: Vec<&str> = policy.limits.iter().map(|l| l.name.as_str()).collect();
-    assert_eq!(names, ["all", "per-tenant", "queued"], "ordered by name");
+    assert_eq!(names, ["all", "per-tenant", "queued", "sessions", "ways"], "ordered by name");
+    let sessions = [Key::Cookie("Session".into()), Key::Query("a b".into()), Key::Host, Key::Path];
+    assert_eq!((&policy.limits[3].keys[..], &policy.limits[4].keys[..]), (&sessions[..], &[Key::Method][..]));
     let limit = &policy.limits[1];
     assert_eq!((limit.limit.quota().requests(), limit.limit.capacity()), (60, 20));
     let name = http::HeaderName::from_static("x-cost");
@@ -125,7 +140,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(limit.cost, Cost::Fixed(1));
     assert_eq!((limit.slowdown, limit.max_waiting, limit.limit.max_wait()), (None, None, None));
     assert_eq!(limit.on_missing_key, OnMissingKey::ClientAddress);
-    assert_eq!(limit.keys, [crate::key::Key::ClientAddress(crate::address::Prefixes { ipv4: 32, ipv6: 64 })]);
+    assert_eq!(limit.keys, [Key::ClientAddress(crate::address::Prefixes { ipv4: 32, ipv6: 64 })]);
 }
 
 #[test]
@@ -236,7 +251,46 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         ),
         ("/limits/0/burst", Some(json!(0)), "spec.limits[0].burst: must be 1 to 1000000000, is 0"),
         ("/limits/1/burst", Some(json!(5)), "spec.limits[1].burst: goes with TokenBucket and LeakyBucket only"),
-        ("/limits/0/keys/0", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of header, clientAddress"),
+        (
+            "/limits/0/keys/0",
+            Some(json!({})),
+            "spec.limits[0].keys[0]: must have exactly one of header, cookie, query, method, host, path, clientAddress",
+        ),
+        ("/limits/0/keys/0/path", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of header, cookie"),
+        ("/limits/3/keys/0/query", Some(json!({"name": "q"})), "spec.limits[3].keys[0]: must have exactly one of"),
+        ("/limits/0/keys/0/cokie", Some(json!({})), "spec.limits[0].keys[0].cokie: unknown field; did you mean cookie"),
+        (
+            "/limits/0/keys",
+            Some(json!([{"host": {}}, {"path": {}}, {"method": {}}, {"clientAddress": {}}, {"query": {"name": "q"}}])),
+            "spec.limits[0].keys: must have at most 4 entries, has 5",
+        ),
+        (
+            "/limits/3/keys/0/cookie",
+            Some(json!({})),
+            "spec.limits[3].keys[0].cookie.name: is required: the cookie's name",
+        ),
+        (
+            "/limits/3/keys/0/cookie/name",
+            Some(json!("a;b")),
+            "spec.limits[3].keys[0].cookie.name: must be a cookie name such as session: letters, digits and any of",
+        ),
+        ("/limits/3/keys/0/cookie/name", Some(json!("")), "cookie.name: must have at least 1 character, has 0"),
+        (
+            "/limits/3/keys/1/query/name",
+            Some(json!("q".repeat(257))),
+            "spec.limits[3].keys[1].query.name: must have at most 256 characters, has 257",
+        ),
+        ("/limits/3/keys/1/query", Some(json!("q")), "keys[1].query: must be fields, is the string \"q\""),
+        (
+            "/limits/3/keys/2/host",
+            Some(json!({"name": "a"})),
+            "spec.limits[3].keys[2].host: has nothing more to say: write {}",
+        ),
+        (
+            "/limits/4/keys/0/method",
+            Some(Value::Null),
+            "spec.limits[4].keys[0].method: must be fields, is empty; write {} for the defaults",
+        ),
         ("/limits/0/keys/0/clientAddress", Some(json!({})), "spec.limits[0].keys[0]: must have exactly one of"),
         (
             "/limits/0/keys/1/clientAddress",
@@ -414,7 +468,7 @@ fn all_faults_are_said_at_once() {
         "selector": {"matchLabel": {}},
         "limits": [
             {"name": "A", "algorithm": "Bucket", "rate": {"requests": "1", "period": "1x"}, "burst": 0},
-            {"name": "b", "keys": [{"header": {"nam": "x"}}], "algorithm": "FixedWindow", "rate": {"period": "1d"}, "burst": 2},
+            {"name": "b", "keys": [{"header": {"nam": "x"}}, {"cookie": {"name": ","}}, {"path": {"a": 1}}, {}], "algorithm": "FixedWindow", "rate": {"period": "1d"}, "burst": 2},
             {"name": "C", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}, "cost": {"value": 2, "max": 3, "default": 2}},
             {"name": "d", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}, "cost": {"header": {"name": "b c"}, "max": 2, "default": 3}},
             {"name": "e", "algorithm": "TokenBucket", "rate": {"requests": 1, "period": "1s"}, "cost": {"value": 2},
@@ -433,6 +487,9 @@ fn all_faults_are_said_at_once() {
         "spec.limits[0].burst",
         "spec.limits[1].keys[0].header.nam",
         "spec.limits[1].keys[0].header.name",
+        "spec.limits[1].keys[1].cookie.name",
+        "spec.limits[1].keys[2].path",
+        "spec.limits[1].keys[3]",
         "spec.limits[1].rate.requests",
         "spec.limits[1].rate.period",
         "spec.limits[1].burst",
@@ -527,13 +584,18 @@ fn no_header_at_all_is_a_choice_and_a_limit_is_a_shadow_when_its_policy_is() {
 }
 
 #[test]
-fn skip_warns_that_leaving_the_header_out_is_a_way_around() {
+fn skip_warns_that_leaving_the_key_out_is_a_way_around() {
     let policy = compile(&entry(with("/limits/0/onMissingKey", Some(json!("Skip"))))).unwrap();
     let warnings: Vec<String> = policy.warnings.iter().map(Fault::to_string).collect();
     assert_eq!(
         warnings[0],
         "spec.limits[0].onMissingKey: Skip leaves requests without header x-tenant unlimited by per-tenant"
     );
+    let policy = compile(&entry(with("/limits/3/onMissingKey", Some(json!("Skip"))))).unwrap();
+    let said = "Skip leaves requests without cookie Session or query parameter a b or host unlimited by sessions";
+    assert!(policy.warnings.iter().any(|warning| warning.message == said), "{:?}", policy.warnings);
+    let policy = compile(&entry(with("/limits/4/onMissingKey", Some(json!("Skip"))))).unwrap();
+    assert!(!policy.warnings.iter().any(|warning| warning.message.contains("Skip")), "a method is always there");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::policy::{OnMissingKey, PolicyLimit};
 /// What may surprise about a limit.
 pub(super) fn of_limit(node: &Node<'_>, limit: &PolicyLimit) -> Vec<Fault> {
     let mut warnings = Vec::new();
-    let headers: Vec<&str> = limit.keys.iter().filter_map(|key| key.header_name()).collect();
-    if limit.on_missing_key == OnMissingKey::Skip && !headers.is_empty() {
-        let (headers, name) = (headers.join(" or "), &limit.name);
-        let message = format!("Skip leaves requests without header {headers} unlimited by {name}");
+    let sources: Vec<String> = limit.keys.iter().filter_map(|key| Some(key.source()?.to_string())).collect();
+    if limit.on_missing_key == OnMissingKey::Skip && !sources.is_empty() {
+        let (sources, name) = (sources.join(" or "), &limit.name);
+        let message = format!("Skip leaves requests without {sources} unlimited by {name}");
         warnings.push(Fault { path: node.at("onMissingKey"), message });
     }
     if let Some(header) = limit.cost.header_name() {

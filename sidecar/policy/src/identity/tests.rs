@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use http::HeaderName;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -19,10 +20,18 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn the_format_is_frozen() {
     let mut identity = Identity::new("api", "per-ip", "TokenBucket");
-    identity.key(KeyValue::Header { name: "x-a", value: b"v\xff" });
+    let [a, b, c] = ["x-a", "x-b", "x-c"].map(HeaderName::from_static);
+    identity.key(KeyValue::Sent { source: Source::Header(&a), value: b"v\xff".into() });
     identity.key(KeyValue::Address(network("192.0.2.1")));
-    identity.key(KeyValue::MissingByAddress { name: "x-b", network: network("2001:db8::1") });
-    identity.key(KeyValue::MissingShared { name: "x-c" });
+    identity.key(KeyValue::MissingByAddress { source: Source::Header(&b), network: network("2001:db8::1") });
+    identity.key(KeyValue::MissingShared { source: Source::Header(&c) });
+    for source in [Source::Cookie("c"), Source::Query("q"), Source::Host] {
+        identity.key(KeyValue::Sent { source, value: b"v".into() });
+        identity.key(KeyValue::MissingByAddress { source, network: network("192.0.2.1") });
+        identity.key(KeyValue::MissingShared { source });
+    }
+    identity.key(KeyValue::Method("GET".into()));
+    identity.key(KeyValue::Path(b"/a".into()));
     let frozen = [
         "01",
         "00000003617069",
@@ -32,6 +41,17 @@ fn the_format_is_frozen() {
         "020000000520c0000201",
         "0300000003782d62000000114020010db8000000000000000000000000",
         "0400000003782d63",
+        "0500000001630000000176",
+        "0600000001630000000520c0000201",
+        "070000000163",
+        "0800000001710000000176",
+        "0900000001710000000520c0000201",
+        "0a0000000171",
+        "0b0000000176",
+        "0c0000000520c0000201",
+        "0d",
+        "0e00000003474554",
+        "0f000000022f61",
     ];
     assert_eq!(hex(&identity.into_bytes()), frozen.concat(), "another format needs another VERSION");
 }
@@ -43,12 +63,15 @@ struct Parts {
     keys: Vec<Part>,
 }
 
+/// A key. What may be missing has a kind: 0 header, 1 cookie, 2 query, 3 host.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    Header(String, Vec<u8>),
+    Sent(u8, String, Vec<u8>),
+    ByAddress(u8, String, IpAddr),
+    Shared(u8, String),
     Address(IpAddr, u8, u8),
-    ByAddress(String, IpAddr),
-    Shared(String),
+    Method(String),
+    Path(Vec<u8>),
 }
 
 /// Few different letters, so that parts collide often.
@@ -56,13 +79,32 @@ fn text() -> impl Strategy<Value = String> {
     "[a\u{0}\u{1}\u{3}]{0,5}"
 }
 
+/// A name that any source can have.
+fn name() -> impl Strategy<Value = String> {
+    "[ab]{1,3}"
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    vec(0_u8..4, 0..6)
+}
+
 fn part() -> impl Strategy<Value = Part> {
     prop_oneof![
-        (text(), vec(0_u8..4, 0..6)).prop_map(|(name, value)| Part::Header(name, value)),
+        (0_u8..4, name(), value()).prop_map(|(kind, name, value)| Part::Sent(kind, name, value)),
+        (0_u8..4, name(), any::<IpAddr>()).prop_map(|(kind, name, ip)| Part::ByAddress(kind, name, ip)),
+        (0_u8..4, name()).prop_map(|(kind, name)| Part::Shared(kind, name)),
         (any::<IpAddr>(), 0_u8..=32, 0_u8..=128).prop_map(|(ip, v4, v6)| Part::Address(ip, v4, v6)),
-        (text(), any::<IpAddr>()).prop_map(|(name, ip)| Part::ByAddress(name, ip)),
-        text().prop_map(Part::Shared),
+        text().prop_map(Part::Method),
+        value().prop_map(Part::Path),
     ]
+}
+
+/// Writes one key whose source is of this kind and has this name.
+fn write(identity: &mut Identity, kind: u8, name: &str, key: impl FnOnce(Source<'_>) -> KeyValue<'_>) {
+    let header = HeaderName::from_bytes(name.as_bytes()).unwrap();
+    identity.key(key(
+        [Source::Header(&header), Source::Cookie(name), Source::Query(name), Source::Host][usize::from(kind)]
+    ));
 }
 
 fn parts() -> impl Strategy<Value = Parts> {
@@ -72,15 +114,30 @@ fn parts() -> impl Strategy<Value = Parts> {
 fn encode(parts: &Parts) -> Vec<u8> {
     let mut identity = Identity::new(&parts.names[0], &parts.names[1], &parts.names[2]);
     for part in &parts.keys {
-        identity.key(match part {
-            Part::Header(name, value) => KeyValue::Header { name, value },
-            Part::Address(ip, ipv4, ipv6) => KeyValue::Address(Prefixes { ipv4: *ipv4, ipv6: *ipv6 }.network(*ip)),
-            Part::ByAddress(name, ip) => KeyValue::MissingByAddress { name, network: Prefixes::default().network(*ip) },
-            Part::Shared(name) => KeyValue::MissingShared { name },
-        });
+        let near = |ip: &IpAddr| Prefixes::default().network(*ip);
+        match part {
+            Part::Sent(kind, name, value) => {
+                write(&mut identity, *kind, name, |source| KeyValue::Sent { source, value: value.clone().into() });
+            }
+            Part::ByAddress(kind, name, ip) => {
+                let network = near(ip);
+                write(&mut identity, *kind, name, |source| KeyValue::MissingByAddress { source, network });
+            }
+            Part::Shared(kind, name) => {
+                write(&mut identity, *kind, name, |source| KeyValue::MissingShared { source });
+            }
+            Part::Address(ip, ipv4, ipv6) => {
+                identity.key(KeyValue::Address(Prefixes { ipv4: *ipv4, ipv6: *ipv6 }.network(*ip)));
+            }
+            Part::Method(method) => identity.key(KeyValue::Method(method.into())),
+            Part::Path(path) => identity.key(KeyValue::Path(path.into())),
+        }
     }
     identity.into_bytes()
 }
+
+/// How many parts follow each tag.
+const PARTS: [usize; 16] = [0, 2, 1, 2, 1, 2, 2, 1, 2, 2, 1, 1, 1, 0, 1, 1];
 
 /// Reads an identity back: what can be read back in one way only is injective.
 fn decode(mut bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -96,7 +153,7 @@ fn decode(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     while let Some((tag, rest)) = bytes.split_first() {
         bytes = rest;
         parts.push(vec![*tag]);
-        for _ in 0..[0, 2, 1, 2, 1][usize::from(*tag)] {
+        for _ in 0..PARTS[usize::from(*tag)] {
             parts.push(part(&mut bytes).to_vec());
         }
     }
@@ -106,13 +163,23 @@ fn decode(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 fn expected(parts: &Parts) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = parts.names.iter().map(|name| name.clone().into_bytes()).collect();
     for part in &parts.keys {
-        let of = |ip: &IpAddr, ipv4, ipv6| Prefixes { ipv4, ipv6 }.network(*ip).to_bytes();
-        match part {
-            Part::Header(name, value) => all.extend([vec![1], name.clone().into_bytes(), value.clone()]),
-            Part::Address(ip, ipv4, ipv6) => all.extend([vec![2], of(ip, *ipv4, *ipv6)]),
-            Part::ByAddress(name, ip) => all.extend([vec![3], name.clone().into_bytes(), of(ip, 32, 64)]),
-            Part::Shared(name) => all.extend([vec![4], name.clone().into_bytes()]),
-        }
+        let of =
+            |ip: &IpAddr, ipv4, ipv6| Prefixes { ipv4, ipv6 }.network(*ip).bytes(&mut [0; Network::MAX_BYTES]).to_vec();
+        // a host has no name
+        let named = |kind: u8, name: &str| (kind < 3).then(|| name.as_bytes().to_vec());
+        let tag =
+            |kind: u8, which: usize| vec![[[1, 3, 4], [5, 6, 7], [8, 9, 10], [11, 12, 13]][usize::from(kind)][which]];
+        let (tag, name, last) = match part {
+            Part::Sent(kind, name, value) => (tag(*kind, 0), named(*kind, name), Some(value.clone())),
+            Part::ByAddress(kind, name, ip) => (tag(*kind, 1), named(*kind, name), Some(of(ip, 32, 64))),
+            Part::Shared(kind, name) => (tag(*kind, 2), named(*kind, name), None),
+            Part::Address(ip, ipv4, ipv6) => (vec![2], None, Some(of(ip, *ipv4, *ipv6))),
+            Part::Method(method) => (vec![14], None, Some(method.clone().into_bytes())),
+            Part::Path(path) => (vec![15], None, Some(path.clone())),
+        };
+        all.push(tag);
+        all.extend(name);
+        all.extend(last);
     }
     all
 }

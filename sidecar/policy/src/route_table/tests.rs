@@ -214,6 +214,143 @@ fn a_shadow_is_among_the_shadows_and_keeps_nobody_back() {
     assert!(lookup.shadow_rejections.is_empty());
 }
 
+fn by(keys: Value, on_missing_key: &str) -> RouteTable {
+    let key = json!({"keys": keys, "onMissingKey": on_missing_key});
+    RouteTable::new(vec![policy("api", json!([limit("t", key)]))])
+}
+
+/// A key of each kind, a request that has it, and one that has another of it.
+fn kinds() -> [(Value, Request, Request); 7] {
+    let host = |host: &str| request("GET", "/", &[("host", host)]);
+    let cookie = |cookie: &str| request("GET", "/", &[("cookie", cookie)]);
+    let header = |value: &str| request("GET", "/", &[("x-a", value)]);
+    [
+        (json!({"header": {"name": "x-a"}}), header("a"), header("b")),
+        (json!({"cookie": {"name": "x-a"}}), cookie("x-a=a"), cookie("x-a=b")),
+        (json!({"query": {"name": "x-a"}}), request("GET", "/?x-a=a", &[]), request("GET", "/?x-a=b", &[])),
+        (json!({"host": {}}), host("a"), host("b")),
+        (json!({"method": {}}), request("A", "/", &[]), request("B", "/", &[])),
+        (json!({"path": {}}), request("GET", "/a", &[]), request("GET", "/b", &[])),
+        (json!({"clientAddress": {}}), request("GET", "/", &[]), request("GET", "/", &[]).from("192.0.2.1")),
+    ]
+}
+
+#[test]
+fn each_kind_of_key_tells_requests_apart_by_its_own_value_and_none_is_taken_for_another() {
+    let mut all = Vec::new();
+    for (at, (key, a, b)) in kinds().into_iter().enumerate() {
+        let table = by(json!([key]), "Shared");
+        let (of_a, of_b) = (identity(&table, &a), identity(&table, &b));
+        assert_ne!(of_a, of_b, "{key}");
+        for (_, (_, a, b)) in kinds().into_iter().enumerate().filter(|(other, _)| *other != at) {
+            assert_eq!(identity(&table, &a), identity(&table, &b), "{key} reads nothing else");
+        }
+        all.extend([of_a, of_b]);
+    }
+    let distinct: std::collections::HashSet<&Vec<u8>> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
+}
+
+#[test]
+fn on_missing_key_goes_for_each_kind_that_can_be_missing() {
+    let none = request("GET", "/", &[]);
+    for (key, sent, _) in kinds().into_iter().take(4) {
+        let mut missing = Vec::new();
+        for mode in ["ClientAddress", "Shared"] {
+            let table = by(json!([key]), mode);
+            missing.push(identity(&table, &none));
+            let notes: Vec<_> = table.lookup(&none.view()).notes.iter().map(|note| note.kind).collect();
+            assert_eq!(notes, [NoteKind::MissingKey], "{key}");
+            assert!(table.lookup(&sent.view()).notes.is_empty());
+            assert_ne!(identity(&table, &sent), identity(&table, &none));
+        }
+        assert_ne!(missing[0], missing[1]);
+        let (deny, skip) = (by(json!([key]), "Deny"), by(json!([key]), "Skip"));
+        let denied = deny.lookup(&none.view()).rejected.unwrap().reason;
+        assert!(
+            denied.status() == 400 && denied.to_string().ends_with(" is missing; send it with a value"),
+            "{denied}"
+        );
+        assert!(deny.lookup(&sent.view()).rejected.is_none());
+        let skipped = skip.lookup(&none.view());
+        assert!(skipped.checks.is_empty() && skipped.notes[0].kind == NoteKind::Skipped);
+        assert_eq!(skip.lookup(&sent.view()).checks.len(), 1);
+    }
+    for (key, sent, _) in kinds().into_iter().skip(4) {
+        for mode in ["Deny", "Skip"] {
+            assert_eq!(by(json!([key]), mode).lookup(&sent.view()).checks.len(), 1, "{key} is always there");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_key_names_its_kind_and_what_would_be_right() {
+    let long = "v".repeat(8 * 1024 + 1);
+    let (cookie, query) = (format!("s={long}"), format!("/?q={long}"));
+    for (key, request, status, said) in [
+        ("cookie", request("GET", "/", &[]), 400, "cookie s is missing; send it with a value"),
+        (
+            "cookie",
+            request("GET", "/", &[("cookie", "s=1; s=2")]),
+            400,
+            "cookie s has more than one value; send it once",
+        ),
+        (
+            "cookie",
+            request("GET", "/", &[("cookie", &cookie)]),
+            431,
+            "cookie s is longer than 8192 bytes; send a shorter value",
+        ),
+        ("query", request("GET", "/?q=", &[]), 400, "query parameter q is missing; send it with a value"),
+        ("query", request("GET", "/?q=1&q=2", &[]), 400, "query parameter q has more than one value; send it once"),
+        (
+            "query",
+            request("GET", &query, &[]),
+            431,
+            "query parameter q is longer than 8192 bytes; send a shorter value",
+        ),
+        ("host", request("GET", "/", &[]), 400, "host is missing; send it with a value"),
+    ] {
+        let key = match key {
+            "host" => json!({"host": {}}),
+            "query" => json!({"query": {"name": "q"}}),
+            _ => json!({"cookie": {"name": "s"}}),
+        };
+        let table = by(json!([key]), "Deny");
+        let reason = table.lookup(&request.view()).rejected.unwrap().reason;
+        assert_eq!((reason.status().as_u16(), reason.to_string().as_str()), (status, said));
+    }
+}
+
+#[test]
+fn ways_of_writing_a_key_are_no_way_around() {
+    let same = |key: Value, requests: &[Request]| {
+        let table = by(json!([key]), "Deny");
+        for request in requests {
+            assert_eq!(
+                identity(&table, request),
+                identity(&table, &requests[0]),
+                "{} {:?}",
+                request.target,
+                request.headers
+            );
+        }
+    };
+    let get = |target: &str| request("GET", target, &[]);
+    same(json!({"path": {}}), &[get("/a/b"), get("/%61/b?q"), get("/x/..//a/./b"), get("http://h/a/b")]);
+    same(json!({"path": {}}), &[get("*"), request("OPTIONS", "*", &[])]);
+    same(json!({"query": {"name": "q"}}), &[get("/?q=a+b"), get("/?%71=a%20b"), get("/x?y&q=a+b&q=a%20b")]);
+    let cookie = |cookie: &str| request("GET", "/", &[("cookie", cookie)]);
+    same(json!({"cookie": {"name": "s"}}), &[cookie("s=a"), cookie("x=1; s=\"a\""), cookie("s=%61")]);
+    let host = |host: &str| request("GET", "/", &[("host", host)]);
+    same(
+        json!({"host": {}}),
+        &[host("shop.example"), host("SHOP.example.:80"), request("GET", "http://shop.example/", &[("host", "x")])],
+    );
+    let overridden = request("POST", "/", &[("x-http-method-override", "DELETE")]);
+    same(json!({"method": {}}), &[request("POST", "/", &[]), request("post", "/", &[]), overridden]);
+}
+
 fn costing(cost: Value) -> RouteTable {
     RouteTable::new(vec![policy("api", json!([limit("t", json!({"cost": cost}))]))])
 }

@@ -23,14 +23,15 @@ pub struct LimitSpec {
     pub matches: RequestMatch,
 
     /// What the requests are counted by, at most 4: each combination of values has a count of its own. Left out or empty:
-    /// one count for all requests. Example: `[{header: {name: x-tenant}}, {clientAddress: {}}]`.
+    /// one count for all requests. Example: `[{header: {name: x-tenant}}, {method: {}}]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4))]
     pub keys: Vec<KeySource>,
 
-    /// What happens to a request that lacks one of the keys (the header is absent or empty). ClientAddress (the default)
-    /// counts it by the peer's address in the key's place; Shared counts all such requests together; Deny answers 400;
-    /// Skip does not count it: anyone who leaves the header out is then unlimited.
+    /// What happens to a request that lacks one of the keys: the header, the cookie or the parameter of the query is absent or
+    /// empty, or no host is named; a method, a path and an address are always there. ClientAddress (the default) counts it
+    /// by the client's address in the key's place; Shared counts all such requests together; Deny answers 400; Skip does not
+    /// count it: anyone who leaves the key out is then unlimited.
     #[serde(default)]
     pub on_missing_key: OnMissingKey,
 
@@ -107,7 +108,7 @@ pub enum Algorithm {
 /// What happens to a request that lacks a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum OnMissingKey {
-    /// The peer's address stands in the key's place.
+    /// The client's address stands in the key's place.
     #[default]
     ClientAddress,
     /// All such requests share one count.

@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+use super::KeySource;
+
 /// What would be right, in the words both the API server and `compile` use.
 pub(crate) mod text {
     pub(crate) const TIME_FORM: &str = "must be a length of time such as 500ms, 1m30s or 24h: whole numbers with the units h, m, s, ms, us, largest \
@@ -20,11 +22,13 @@ pub(crate) mod text {
         "does not go with queue, which holds requests back in its own way: leave one of the two out";
     pub(crate) const LOG_REQUESTS: &str =
         "SlidingLog keeps the time of each request and allows 100000 at most; for more write algorithm: SlidingWindow";
-    pub(crate) const ONE_KEY_SOURCE: &str =
-        "must have exactly one of header, clientAddress; to key by the peer's address write clientAddress: {}";
+    pub(crate) const ONE_KEY_SOURCE: &str = "must have exactly one of header, cookie, query, method, host, path, clientAddress; to key by the client's address \
+         write clientAddress: {}";
     pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, such as prefix: /api";
     pub(crate) const HEADER_NAME: &str =
         "must be a header name such as x-tenant: letters, digits and any of !#$%&'*+-.^_`|~";
+    pub(crate) const COOKIE_NAME: &str =
+        "must be a cookie name such as session: letters, digits and any of !#$%&'*+-.^_`|~";
     pub(crate) const ONE_COST: &str =
         "must have exactly one of value, header, such as value: 2 or header: {name: x-cost}";
     pub(crate) const COST_WITH_HEADER: &str = "goes with header only, not with value: leave it out";
@@ -39,13 +43,19 @@ pub(crate) mod text {
 
 // The forms as regular expressions, for CEL; compile reads the same by hand, and the tests hold the two together.
 const LIMIT_NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+const TOKEN: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 const METHOD: &str = "^[A-Za-z][A-Za-z-]*$";
 const TIME: &str = "^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?([0-9]{1,11}ms)?([0-9]{1,14}us)?$";
 
 /// One CEL rule with the message shown when it does not hold.
 fn rule(rule: &str, message: &str) -> Value {
     json!({"rule": rule, "message": message})
+}
+
+/// One CEL rule that exactly one of these fields is given.
+fn exactly_one(fields: &[&str], message: &str) -> Value {
+    let given: Vec<String> = fields.iter().map(|field| format!("has(self.{field})")).collect();
+    rule(&format!("[{}].exists_one(given, given)", given.join(", ")), message)
 }
 
 /// The CEL rule that a text is of a form, with the message shown when it is not.
@@ -119,7 +129,7 @@ pub(super) fn limit() -> Value {
 
 /// A key has one source.
 pub(super) fn key_source() -> Value {
-    json!([rule("has(self.header) != has(self.clientAddress)", text::ONE_KEY_SOURCE)])
+    json!([exactly_one(&KeySource::FIELDS, text::ONE_KEY_SOURCE)])
 }
 
 /// A path is matched in one way.
@@ -134,7 +144,12 @@ pub(super) fn status() -> Value {
 
 /// A header's name (RFC 9110 §5.1, token).
 pub(super) fn header_name() -> Value {
-    form(HEADER_NAME, text::HEADER_NAME)
+    form(TOKEN, text::HEADER_NAME)
+}
+
+/// A cookie's name (RFC 6265 §4.1.1, token).
+pub(super) fn cookie_name() -> Value {
+    form(TOKEN, text::COOKIE_NAME)
 }
 
 /// A method's name (RFC 9110 §9.1, token; letters and hyphens are all that is registered).

@@ -5,12 +5,18 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words that mean something in a spec, and some that don't.
-const WORDS: [&str; 44] = [
+const WORDS: [&str; 50] = [
     "limits",
     "name",
     "match",
     "keys",
     "header",
+    "cookie",
+    "query",
+    "method",
+    "host",
+    "path",
+    "session",
     "clientAddress",
     "rate",
     "period",

@@ -11,9 +11,9 @@ fn of_form(pattern: &str) -> impl Strategy<Value = String> {
 }
 
 /// What compile says of a spec with these texts in it.
-fn faults(name: &str, header: &str, method: &str, period: &str) -> Option<String> {
+fn faults(name: &str, token: &str, method: &str, period: &str) -> Option<String> {
     let limit = json!({
-        "name": name, "match": {"methods": [method]}, "keys": [{"header": {"name": header}}],
+        "name": name, "match": {"methods": [method]}, "keys": [{"header": {"name": token}}, {"cookie": {"name": token}}],
         "algorithm": "FixedWindow", "rate": {"requests": 1, "period": period},
     });
     let spec = json!({"limits": [limit]});
@@ -23,7 +23,9 @@ fn faults(name: &str, header: &str, method: &str, period: &str) -> Option<String
 
 /// What stands in a limit of 10 a second by this algorithm and breaks one rule of the schema; where the rule says so,
 /// and in which words.
-const BROKEN: [(&str, &str, &str, &str); 11] = [
+const BROKEN: [(&str, &str, &str, &str); 13] = [
+    ("FixedWindow", r#"{"keys": [{}]}"#, ".keys[0]", text::ONE_KEY_SOURCE),
+    ("FixedWindow", r#"{"keys": [{"host": {}, "path": {}}]}"#, ".keys[0]", text::ONE_KEY_SOURCE),
     ("TokenBucket", r#"{"queue": {"maxWait": "1s"}}"#, ".queue", text::QUEUE_ALGORITHM),
     (
         "LeakyBucket",
@@ -71,21 +73,46 @@ fn every_rule_of_a_limit_has_its_like_in_compile() {
         let of = |rule: &Value| (format!("{at}{}", word(rule, "fieldPath")), word(rule, "message"));
         rules.as_array().unwrap().iter().map(of).collect()
     };
-    for (place, words) in [rules("", limit()), rules(".cost", cost())].concat() {
+    for (place, words) in [rules("", limit()), rules(".cost", cost()), rules(".keys[0]", key_source())].concat() {
         let like = BROKEN.iter().any(|(_, _, at, said)| (*at, *said) == (place.as_str(), words.as_str()));
         assert!(like, "{place}: {words}");
     }
+}
+
+#[test]
+fn a_token_is_the_same_to_the_api_server_and_to_compile() {
+    for letter in (0_u8..128).map(char::from) {
+        let spec = json!({"limits": [{"name": "a", "keys": [{"cookie": {"name": letter.to_string()}}],
+            "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}}]});
+        let spec: crate::RateLimitPolicySpec = serde_json::from_value(spec).unwrap();
+        let is_token = TOKEN.trim_start_matches("^[").split("]+").next().unwrap();
+        let is_token = letter.is_ascii_alphanumeric() || is_token.trim_start_matches("A-Za-z0-9").contains(letter);
+        let found = crate::compile_spec(&spec).err().map(|faults| faults.to_string());
+        assert_eq!(found.is_none(), is_token, "{letter:?} {found:?}");
+        assert!(found.is_none_or(|found| found.ends_with(text::COOKIE_NAME)), "{letter:?}");
+    }
+}
+
+#[test]
+fn the_fields_of_a_key_are_those_of_the_schema() {
+    let schema = schemars::schema_for!(KeySource);
+    let fields: Vec<&str> = schema.get("properties").unwrap().as_object().unwrap().keys().map(String::as_str).collect();
+    let mut known = KeySource::FIELDS;
+    known.sort_unstable();
+    let mut fields = fields;
+    fields.sort_unstable();
+    assert_eq!(fields, known);
 }
 
 proptest! {
     #[test]
     fn what_the_api_server_lets_through_compile_lets_through(
         name in of_form(&LIMIT_NAME.replace("]*[", "]{0,61}[")),
-        header in of_form(&HEADER_NAME.replace("]+", "]{1,20}")),
+        token in of_form(&TOKEN.replace("]+", "]{1,20}")),
         method in of_form(&METHOD.replace("]*", "]{0,31}")),
     ) {
         // headers of one hop are of the form, and for compile to refuse
-        let found = faults(&name, &header, &method, "1s").filter(|found| !found.contains("name another header"));
+        let found = faults(&name, &token, &method, "1s").filter(|found| !found.contains("name another header"));
         prop_assert_eq!(found, None);
     }
 
