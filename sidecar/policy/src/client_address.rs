@@ -2,10 +2,14 @@
 //! taken for a proxy. Reports are read from the right, where the trusted ones write; what a client put there before stays on
 //! the left and is never reached.
 
+use std::cell::OnceCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::{HeaderMap, HeaderName, header};
 use ipnet::IpNet;
+
+use crate::route_table::RequestView;
+pub(crate) use crate::spec::ReportedBy;
 
 pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -24,14 +28,6 @@ pub(crate) enum ClientAddress {
     },
 }
 
-/// The header in which proxies report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReportedBy {
-    XForwardedFor,
-    /// RFC 7239.
-    Forwarded,
-}
-
 /// Which reports are believed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
@@ -40,6 +36,23 @@ pub(crate) enum Trust {
     Hops(usize),
     /// Those of proxies in these networks, beginning with the peer.
     Networks(Vec<IpNet>),
+}
+
+/// The client of one request as one policy sees it, looked for when first asked for, and once.
+pub(crate) struct Client<'v> {
+    from: &'v ClientAddress,
+    request: &'v RequestView<'v>,
+    found: OnceCell<IpAddr>,
+}
+
+impl<'v> Client<'v> {
+    pub(crate) fn new(from: &'v ClientAddress, request: &'v RequestView<'v>) -> Self {
+        Self { from, request, found: OnceCell::new() }
+    }
+
+    pub(crate) fn address(&self) -> IpAddr {
+        *self.found.get_or_init(|| self.from.of(self.request.headers, self.request.peer))
+    }
 }
 
 impl ClientAddress {

@@ -6,16 +6,19 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::client_address::ClientAddress;
 use crate::fault::Collector;
 use crate::policy::{Enforcement, Policy, PolicyId, PolicyLimit};
 use crate::response::ResponseOptions;
 use crate::{Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
+mod client_address;
 mod cost;
 mod header_name;
 mod key;
 mod length_of_time;
 mod limit;
+mod network;
 mod node;
 mod request_match;
 mod response;
@@ -59,25 +62,29 @@ fn compile_value(id: PolicyId, spec: &Value) -> Result<Policy, Faults> {
     let enforcement: Enforcement = root.read("enforcement").unwrap_or_default();
     let response =
         root.child("response").map_or(Some(ResponseOptions::default()), |r| response::compile(&r, &mut meanings));
+    let client_address = root.child("clientAddress");
+    let addresses = client_address
+        .as_ref()
+        .map_or(Some(ClientAddress::default()), |node| client_address::compile(node, &mut meanings));
     let nodes = root.child("limits").map(|list| list.items()).unwrap_or_default();
     let limits: Vec<Option<PolicyLimit>> = nodes.iter().map(|limit| limit::compile(limit, &mut meanings)).collect();
     same_names(&nodes, &mut meanings);
-    let warnings = nodes
-        .iter()
-        .zip(&limits)
-        .filter_map(|(node, limit)| Some(warnings::of_limit(node, limit.as_ref()?)))
-        .flatten()
-        .collect();
+    let of_limits =
+        nodes.iter().zip(&limits).filter_map(|(node, limit)| Some(warnings::of_limit(node, limit.as_ref()?))).flatten();
+    let of_addresses =
+        client_address.iter().zip(&addresses).flat_map(|(node, of)| warnings::of_client_address(node, of));
+    let warnings = of_addresses.chain(of_limits).collect();
 
     faults.extend(meanings);
     let limits: Option<Vec<PolicyLimit>> = limits.into_iter().collect();
-    let policy = limits.zip(selector).zip(response).map(|((mut limits, selector), response)| {
+    let policy = limits.zip(selector).zip(response).zip(addresses);
+    let policy = policy.map(|(((mut limits, selector), response), client_address)| {
         if enforcement == Enforcement::Shadow {
             limits.iter_mut().for_each(|limit| limit.enforcement = Enforcement::Shadow);
         }
         // the order in which limits are written decides nothing, not even which of two refusals is named
         limits.sort_by(|a, b| a.name.cmp(&b.name));
-        Policy { id, selector, on_store_failure, limits, response, warnings }
+        Policy { id, selector, on_store_failure, limits, response, warnings, client_address }
     });
     faults.finish(policy)
 }

@@ -1,11 +1,11 @@
 //! What a limit counts by, in the form that runs.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use http::HeaderName;
 
 use crate::address::Prefixes;
+use crate::client_address::Client;
 use crate::identity::KeyValue;
 use crate::normal_path;
 use crate::one_value::Unusable;
@@ -51,17 +51,19 @@ impl Key {
         }
     }
 
-    /// Reads the key from a request; `client` is the client's address.
+    /// Reads the key from a request.
     pub(crate) fn read<'k: 'r, 'r>(
         &'k self,
         request: &RequestView<'r>,
-        client: impl FnOnce() -> IpAddr,
+        client: &Client<'_>,
         missing: OnMissingKey,
     ) -> Reading<'k, 'r> {
         let source = match self {
             Self::Method => return Reading::Present(KeyValue::Method(upper(request.method.as_str()))),
             Self::Path => return Reading::Present(KeyValue::Path(normal_path::of(request.target.path()))),
-            Self::ClientAddress(prefixes) => return Reading::Present(KeyValue::Address(prefixes.network(client()))),
+            Self::ClientAddress(prefixes) => {
+                return Reading::Present(KeyValue::Address(prefixes.network(client.address())));
+            }
             Self::Header(name) => Source::Header(name),
             Self::Cookie(name) => Source::Cookie(name),
             Self::Query(name) => Source::Query(name),
@@ -71,7 +73,7 @@ impl Key {
             (Ok(Some(value)), _) => Reading::Present(KeyValue::Sent { source, value }),
             (Err(why), _) => Reading::Unusable(source, why),
             (Ok(None), OnMissingKey::ClientAddress) => {
-                let network = Prefixes::default().network(client());
+                let network = Prefixes::default().network(client.address());
                 Reading::Replaced(KeyValue::MissingByAddress { source, network })
             }
             (Ok(None), OnMissingKey::Shared) => Reading::Replaced(KeyValue::MissingShared { source }),

@@ -10,7 +10,6 @@
 //! a request is held against. No IO beyond text, no clock, nothing of Kubernetes' libraries.
 
 mod address;
-#[allow(dead_code, reason = "used as soon as keys by reported addresses land")]
 mod client_address;
 mod compile;
 mod cookie;

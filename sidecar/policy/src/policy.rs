@@ -2,6 +2,7 @@
 
 use weir_limiter::{Limit, Slowdown};
 
+use crate::client_address::ClientAddress;
 pub use crate::cost::Cost;
 use crate::fault::Fault;
 use crate::key::Key;
@@ -38,6 +39,7 @@ pub struct Policy {
     pub response: ResponseOptions,
     /// What is valid and may still surprise, for the status and the log.
     pub warnings: Vec<Fault>,
+    pub(crate) client_address: ClientAddress,
 }
 
 /// A valid limit of a policy.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 
+use crate::client_address::Client;
 use crate::header_key::same_when_folded;
 use crate::identity::Identity;
 use crate::key::Reading;
@@ -127,32 +128,33 @@ impl RouteTable {
     pub fn lookup<'t>(&'t self, request: &RequestView<'_>) -> Lookup<'t> {
         let seen = Seen::new(request);
         let mut lookup = Lookup::default();
-        for (policy, limit) in self.candidates() {
-            if !limit.matches.holds(&seen) {
-                continue;
-            }
-            lookup.add(policy, limit, request);
-            if lookup.rejected.is_some() {
-                break;
+        for policy in &self.policies {
+            let client = Client::new(&policy.client_address, request);
+            for limit in &policy.limits {
+                if !limit.matches.holds(&seen) {
+                    continue;
+                }
+                lookup.add(policy, limit, request, &client);
+                if lookup.rejected.is_some() {
+                    return lookup;
+                }
             }
         }
         lookup
     }
 
-    /// True when some limit counts by this header or reads a cost from it, in either of its spellings: a client must not have it taken away by
-    /// calling it one of the hop (RFC 9110 §7.6.1).
+    /// True when some limit counts by this header, reads a cost from it or finds the client's address in it, in either of its
+    /// spellings: a client must not have it taken away by calling it one of the hop (RFC 9110 §7.6.1).
     #[must_use]
     pub fn reads(&self, name: &HeaderName) -> bool {
-        let mut own = self.candidates().flat_map(|(_, limit)| {
-            let keys = limit.keys.iter().filter_map(|key| key.source()?.header_name());
-            keys.chain(limit.cost.header_name().cloned())
+        let mut own = self.policies.iter().flat_map(|policy| {
+            let limits = policy.limits.iter().flat_map(|limit| {
+                let keys = limit.keys.iter().filter_map(|key| key.source()?.header_name());
+                keys.chain(limit.cost.header_name().cloned())
+            });
+            limits.chain(policy.client_address.header_name())
         });
         own.any(|own| same_when_folded(own.as_str(), name.as_str()))
-    }
-
-    /// The limits that could match: all of them, one by one. An index by path would stand here.
-    fn candidates(&self) -> impl Iterator<Item = (&Policy, &PolicyLimit)> {
-        self.policies.iter().flat_map(|policy| policy.limits.iter().map(|limit| (&**policy, limit)))
     }
 }
 
@@ -160,11 +162,11 @@ impl RouteTable {
 
 impl<'t> Lookup<'t> {
     /// Adds what a limit that matches says about the request.
-    fn add(&mut self, policy: &'t Policy, limit: &'t PolicyLimit, request: &RequestView<'_>) {
+    fn add(&mut self, policy: &'t Policy, limit: &'t PolicyLimit, request: &RequestView<'_>, client: &Client<'_>) {
         let mut identity = Identity::new(&policy.id.name, &limit.name, limit.limit.algorithm().name());
         let mut missing = false;
         for key in &limit.keys {
-            let reason = match key.read(request, || request.peer, limit.on_missing_key) {
+            let reason = match key.read(request, client, limit.on_missing_key) {
                 Reading::Present(value) => {
                     identity.key(value);
                     continue;

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod client_address;
 mod cost;
 mod enforcement;
 mod key;
@@ -15,6 +16,7 @@ mod rule;
 mod selector;
 mod waiting;
 
+pub use client_address::{ClientAddressSpec, ReportedBy};
 pub use cost::{CostHeader, CostSpec};
 pub use enforcement::Enforcement;
 pub use key::{ClientAddressKey, CookieKey, HeaderKey, KeySource, NoFields, QueryKey};
@@ -47,6 +49,13 @@ pub struct RateLimitPolicySpec {
     /// Allow (the default) lets it pass uncounted; Deny answers 503. Where several policies match, Deny wins.
     #[serde(default)]
     pub on_store_failure: OnStoreFailure,
+
+    /// Who the client is where proxies or load balancers stand in front of the pods and say so in a header. Left out: the
+    /// peer that opened the connection, whatever headers say. Examples: `{trustedHops: 1}`,
+    /// `{trustedCIDRs: [10.0.0.0/8]}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ClientAddressSpec")]
+    pub client_address: Option<ClientAddressSpec>,
 
     /// The limits, 1 to 32, each with a name of its own. Each one that matches a request counts it; the request passes
     /// only if all of them have room.

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::client_address::{ReportedBy, Trust};
 use crate::key::Key;
 use crate::{Cost, Fault, OnMissingKey};
 
@@ -20,6 +21,7 @@ fn full() -> Value {
         },
         "onStoreFailure": "Deny",
         "enforcement": "Enforce",
+        "clientAddress": {"from": "Forwarded", "trustedCIDRs": ["10.0.0.0/8", "2001:db8::/32"]},
         "response": {
             "headers": ["RateLimit", "XRateLimit"],
             "existing": "Replace",
@@ -96,6 +98,8 @@ fn everything_that_is_said_is_in_the_policy() {
     assert_eq!(policy.id, PolicyId { namespace: "shop".into(), name: "api".into(), uid: "u".into(), generation: 3 });
     assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Deny);
     assert!(!policy.selector.is_everything());
+    let trust = Trust::Networks(["10.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().unwrap()).to_vec());
+    assert_eq!(policy.client_address, ClientAddress::Reported { by: ReportedBy::Forwarded, trust });
     let names: Vec<&str> = policy.limits.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["all", "per-tenant", "queued", "sessions", "ways"], "ordered by name");
     let sessions = [Key::Cookie("Session".into()), Key::Query("a b".into()), Key::Host, Key::Path];
@@ -131,6 +135,7 @@ fn what_is_left_out_has_its_default() {
     let spec = json!({"limits": [{"name": "a", "algorithm": "TokenBucket", "rate": {"requests": 7, "period": "1s"}, "keys": [{"clientAddress": {}}]}]});
     let policy = compile(&entry(spec)).unwrap();
     assert!(policy.selector.is_everything());
+    assert_eq!(policy.client_address, ClientAddress::Peer);
     assert_eq!(policy.on_store_failure, crate::OnStoreFailure::Allow);
     assert_eq!(policy.response, ResponseOptions::default());
     assert!(policy.response.x_rate_limit && !policy.response.rate_limit && policy.response.status == 429);
@@ -153,7 +158,53 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         (
             "/answer",
             Some(json!({})),
-            "spec.answer: unknown field; known here: enforcement, limits, onStoreFailure, response, selector",
+            "spec.answer: unknown field; known here: clientAddress, enforcement, limits, onStoreFailure, response, selector",
+        ),
+        (
+            "/clientAddress",
+            Some(json!({})),
+            "spec.clientAddress: must have exactly one of trustedHops, trustedCIDRs, such as trustedHops: 1",
+        ),
+        (
+            "/clientAddress/trustedHops",
+            Some(json!(1)),
+            "spec.clientAddress: must have exactly one of trustedHops, trusted",
+        ),
+        ("/clientAddress", Some(json!({"trustedHops": 0})), "spec.clientAddress.trustedHops: must be 1 to 32, is 0"),
+        ("/clientAddress", Some(json!({"trustedHops": 33})), "spec.clientAddress.trustedHops: must be 1 to 32, is 33"),
+        ("/clientAddress", Some(json!("XForwardedFor")), "spec.clientAddress: must be fields, is the string"),
+        (
+            "/clientAddress/from",
+            Some(json!("X-Forwarded-For")),
+            "spec.clientAddress.from: unknown word \"X-Forwarded-For\"; write XForwardedFor",
+        ),
+        (
+            "/clientAddress",
+            Some(json!({"trustedCidrs": []})),
+            "spec.clientAddress.trustedCidrs: unknown field; did you mean trustedCIDRs",
+        ),
+        (
+            "/clientAddress/trustedCIDRs",
+            Some(json!([])),
+            "clientAddress.trustedCIDRs: must have at least 1 entry, has 0",
+        ),
+        (
+            "/clientAddress/trustedCIDRs",
+            Some(json!(vec!["10.0.0.0/8"; 33])),
+            "clientAddress.trustedCIDRs: must have at most 32 entries, has 33",
+        ),
+        (
+            "/clientAddress/trustedCIDRs/0",
+            Some(json!("10.0.0.1")),
+            "spec.clientAddress.trustedCIDRs[0]: must be a network such as 10.0.0.0/8 or 2001:db8::/32; for one address write \
+             203.0.113.7/32; is \"10.0.0.1\"",
+        ),
+        ("/clientAddress/trustedCIDRs/1", Some(json!("10.0.0.0/33")), "trustedCIDRs[1]: must be a network such as"),
+        ("/clientAddress/trustedCIDRs/1", Some(json!("::1%lo/128")), "trustedCIDRs[1]: must be a network such as"),
+        (
+            "/clientAddress/trustedCIDRs/1",
+            Some(json!("10.1.2.3/8")),
+            "spec.clientAddress.trustedCIDRs[1]: has address bits past its first 8: write 10.0.0.0/8",
         ),
         ("/enforcement", Some(json!("Off")), "spec.enforcement: unknown word \"Off\"; write Enforce or Shadow"),
         (
@@ -466,6 +517,7 @@ fn each_fault_names_its_field_and_what_would_be_right() {
 fn all_faults_are_said_at_once() {
     let spec = json!({
         "selector": {"matchLabel": {}},
+        "clientAddress": {"from": "Via", "trustedCIDRs": ["10.0.0.0", "10.0.0.0/8", "10.0.0.1/8"]},
         "limits": [
             {"name": "A", "algorithm": "Bucket", "rate": {"requests": "1", "period": "1x"}, "burst": 0},
             {"name": "b", "keys": [{"header": {"nam": "x"}}, {"cookie": {"name": ","}}, {"path": {"a": 1}}, {}], "algorithm": "FixedWindow", "rate": {"period": "1d"}, "burst": 2},
@@ -480,6 +532,9 @@ fn all_faults_are_said_at_once() {
     let paths: Vec<String> = compile(&entry(spec)).unwrap_err().iter().map(|f| f.path.clone()).collect();
     for path in [
         "spec.selector.matchLabel",
+        "spec.clientAddress.from",
+        "spec.clientAddress.trustedCIDRs[0]",
+        "spec.clientAddress.trustedCIDRs[2]",
         "spec.limits[0].name",
         "spec.limits[0].algorithm",
         "spec.limits[0].rate.requests",
@@ -596,6 +651,36 @@ fn skip_warns_that_leaving_the_key_out_is_a_way_around() {
     assert!(policy.warnings.iter().any(|warning| warning.message == said), "{:?}", policy.warnings);
     let policy = compile(&entry(with("/limits/4/onMissingKey", Some(json!("Skip"))))).unwrap();
     assert!(!policy.warnings.iter().any(|warning| warning.message.contains("Skip")), "a method is always there");
+}
+
+/// What compile makes of these networks.
+fn trusted(networks: &[&str]) -> Policy {
+    compile(&entry(with("/clientAddress", Some(json!({"trustedCIDRs": networks}))))).unwrap()
+}
+
+#[test]
+fn hops_are_as_many_as_are_said_and_mapped_networks_are_ipv4() {
+    let policy = compile(&entry(with("/clientAddress", Some(json!({"trustedHops": 32}))))).unwrap();
+    let by = ReportedBy::XForwardedFor;
+    assert_eq!(policy.client_address, ClientAddress::Reported { by, trust: Trust::Hops(32) });
+    assert_eq!(trusted(&["::ffff:10.0.0.0/104"]).client_address, trusted(&["10.0.0.0/8"]).client_address);
+    assert_eq!(trusted(&["2001:DB8::/32"]).client_address, trusted(&["2001:db8::/32"]).client_address);
+}
+
+#[test]
+fn to_trust_everyone_warns() {
+    let warnings = |networks: &[&str]| -> Vec<String> {
+        trusted(networks).warnings.iter().map(Fault::to_string).filter(|said| said.contains("clientAddress")).collect()
+    };
+    assert!(warnings(&["10.0.0.0/8", "2001:db8::/32"]).is_empty());
+    let everyone = "is everyone, so that each client may write the address that it is counted by";
+    assert_eq!(
+        warnings(&["0.0.0.0/0", "10.0.0.0/8", "::/0"]),
+        [
+            format!("spec.clientAddress.trustedCIDRs[0]: 0.0.0.0/0 {everyone}"),
+            format!("spec.clientAddress.trustedCIDRs[2]: ::/0 {everyone}"),
+        ]
+    );
 }
 
 #[test]

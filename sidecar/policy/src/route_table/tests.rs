@@ -117,6 +117,42 @@ fn an_address_key_is_the_network_and_never_the_port() {
     assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
 }
 
+/// A policy that finds the client so and counts by `key`.
+fn behind_proxies(client_address: Value, key: Value) -> RouteTable {
+    let limits = json!([limit("t", json!({"keys": [key]}))]);
+    let spec = json!({"clientAddress": client_address, "limits": limits});
+    let entry = PolicyEntry { namespace: "shop".into(), name: "api".into(), uid: String::new(), generation: 1, spec };
+    RouteTable::new(vec![Arc::new(compile(&entry).unwrap())])
+}
+
+#[test]
+fn the_clients_address_is_the_one_that_trusted_proxies_report_and_counts_as_any_other() {
+    let direct = RouteTable::new(vec![policy("api", json!([limit("t", json!({"keys": [{"clientAddress": {}}]}))]))]);
+    let of = |peer: &str| identity(&direct, &request("GET", "/", &[]).from(peer));
+    let hops = behind_proxies(json!({"trustedHops": 1}), json!({"clientAddress": {}}));
+    let networks =
+        behind_proxies(json!({"from": "Forwarded", "trustedCIDRs": ["10.0.0.0/8"]}), json!({"clientAddress": {}}));
+    let reported = [("x-forwarded-for", "192.0.2.66, 198.51.100.1"), ("forwarded", "for=192.0.2.66, for=198.51.100.2")];
+    let through = request("GET", "/", &reported).from("10.1.2.3");
+    assert_eq!(identity(&hops, &through), of("198.51.100.1"));
+    assert_eq!(identity(&networks, &through), of("198.51.100.2"));
+    assert_eq!(identity(&direct, &through), of("10.1.2.3"));
+    let around = request("GET", "/", &reported).from("203.0.113.9");
+    assert_eq!(identity(&networks, &around), of("203.0.113.9"));
+    let bare = request("GET", "/", &[]).from("10.1.2.3");
+    assert_eq!(identity(&hops, &bare), of("10.1.2.3"));
+}
+
+#[test]
+fn for_a_missing_key_stands_the_address_that_is_reported() {
+    let table = behind_proxies(json!({"trustedHops": 1}), json!({"cookie": {"name": "s"}}));
+    let of = |reported: &str, peer: &str| {
+        identity(&table, &request("GET", "/", &[("x-forwarded-for", reported)]).from(peer))
+    };
+    assert_eq!(of("198.51.100.1", "10.1.2.3"), of("192.0.2.66, 198.51.100.1", "10.9.9.9"));
+    assert_ne!(of("198.51.100.1", "10.1.2.3"), of("198.51.100.2", "10.1.2.3"));
+}
+
 #[test]
 fn a_missing_key_is_never_the_key_of_someone_who_sent_one() {
     let none = request("GET", "/", &[]);
@@ -412,11 +448,18 @@ fn the_count_does_not_depend_on_the_cost_nor_on_what_waits() {
 }
 
 #[test]
-fn a_header_is_read_that_a_key_or_a_cost_names_in_either_spelling() {
+fn a_header_is_read_that_a_key_a_cost_or_the_clients_address_is_in() {
     let more = json!({"keys": [{"clientAddress": {}}, {"header": {"name": "x-tenant"}}], "cost": {"header": {"name": "x-cost"}}});
     let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
     for name in ["x-tenant", "x_tenant", "x-cost", "x_cost"] {
         assert!(table.reads(&HeaderName::from_static(name)), "{name}");
     }
-    assert!(!table.reads(&HeaderName::from_static("x-other")));
+    for name in ["x-other", "x-forwarded-for", "forwarded", "cookie"] {
+        assert!(!table.reads(&HeaderName::from_static(name)), "{name}");
+    }
+    for (from, name) in [("XForwardedFor", "x-forwarded-for"), ("Forwarded", "forwarded")] {
+        let table = behind_proxies(json!({"from": from, "trustedHops": 1}), json!({"cookie": {"name": "s"}}));
+        let read = ["x-forwarded-for", "forwarded", "cookie"].map(|name| table.reads(&HeaderName::from_static(name)));
+        assert_eq!(read, [name == "x-forwarded-for", name == "forwarded", true]);
+    }
 }

@@ -52,9 +52,10 @@ pub struct KeySource {
     #[schemars(with = "NoFields")]
     pub path: Option<NoFields>,
 
-    /// The address of the peer that opened the connection, cut to a network, so that a client with many addresses is one
-    /// key. `{}` takes the defaults: each IPv4 address by itself, IPv6 by /64. Behind a proxy or load balancer that hides
-    /// the client, this is the proxy's address, and one count for all who come through it.
+    /// The client's address, cut to a network, so that a client with many addresses is one key. `{}` takes the defaults: each
+    /// IPv4 address by itself, IPv6 by /64. It is that of the peer that opened the connection. Behind a proxy or load
+    /// balancer that hides the client this is the proxy's, and one count for all who come through it, unless
+    /// `spec.clientAddress` says where to find the client's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ClientAddressKey")]
     pub client_address: Option<ClientAddressKey>,
@@ -104,7 +105,7 @@ fn closed(schema: &mut Schema) {
     schema.insert("maxProperties".to_owned(), 0.into());
 }
 
-/// The peer's address, cut to a network.
+/// The client's address, cut to a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientAddressKey {

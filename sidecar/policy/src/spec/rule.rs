@@ -27,6 +27,9 @@ pub(crate) mod text {
     pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, such as prefix: /api";
     pub(crate) const HEADER_NAME: &str =
         "must be a header name such as x-tenant: letters, digits and any of !#$%&'*+-.^_`|~";
+    pub(crate) const ONE_TRUST: &str = "must have exactly one of trustedHops, trustedCIDRs, such as trustedHops: 1";
+    pub(crate) const NETWORK: &str =
+        "must be a network such as 10.0.0.0/8 or 2001:db8::/32; for one address write 203.0.113.7/32";
     pub(crate) const COOKIE_NAME: &str =
         "must be a cookie name such as session: letters, digits and any of !#$%&'*+-.^_`|~";
     pub(crate) const ONE_COST: &str =
@@ -44,6 +47,7 @@ pub(crate) mod text {
 // The forms as regular expressions, for CEL; compile reads the same by hand, and the tests hold the two together.
 const LIMIT_NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const TOKEN: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+const NETWORK: &str = "^[0-9A-Fa-f:.]+/[0-9]{1,3}$";
 const METHOD: &str = "^[A-Za-z][A-Za-z-]*$";
 const TIME: &str = "^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?([0-9]{1,11}ms)?([0-9]{1,14}us)?$";
 
@@ -130,6 +134,16 @@ pub(super) fn limit() -> Value {
 /// A key has one source.
 pub(super) fn key_source() -> Value {
     json!([exactly_one(&KeySource::FIELDS, text::ONE_KEY_SOURCE)])
+}
+
+/// Proxies are believed for one reason.
+pub(super) fn client_address() -> Value {
+    json!([exactly_one(&["trustedHops", "trustedCIDRs"], text::ONE_TRUST)])
+}
+
+/// Networks; which numbers they may hold is for `compile` to say.
+pub(super) fn networks() -> Value {
+    json!([rule(&format!("self.all(n, n.matches('{NETWORK}'))"), text::NETWORK)])
 }
 
 /// A path is matched in one way.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words that mean something in a spec, and some that don't.
-const WORDS: [&str; 50] = [
+const WORDS: [&str; 55] = [
     "limits",
     "name",
     "match",
@@ -18,6 +18,11 @@ const WORDS: [&str; 50] = [
     "path",
     "session",
     "clientAddress",
+    "from",
+    "Forwarded",
+    "trustedHops",
+    "trustedCIDRs",
+    "10.0.0.0/8",
     "rate",
     "period",
     "requests",

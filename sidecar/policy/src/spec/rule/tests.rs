@@ -67,6 +67,19 @@ fn compile_refuses_what_a_rule_refuses_in_the_same_place_and_words() {
 }
 
 #[test]
+fn whom_to_trust_is_said_in_one_way_in_the_same_words() {
+    let rules = client_address();
+    let [one] = &rules.as_array().unwrap()[..] else { panic!("{rules}") };
+    for wrong in [json!({}), json!({"trustedHops": 1, "trustedCIDRs": ["10.0.0.0/8"]})] {
+        let limit = json!({"name": "a", "algorithm": "FixedWindow", "rate": {"requests": 1, "period": "1s"}});
+        let spec: crate::RateLimitPolicySpec =
+            serde_json::from_value(json!({"clientAddress": wrong, "limits": [limit]})).unwrap();
+        let found = crate::compile_spec(&spec).unwrap_err().to_string();
+        assert_eq!(found, format!("spec.clientAddress: {}", one["message"].as_str().unwrap()));
+    }
+}
+
+#[test]
 fn every_rule_of_a_limit_has_its_like_in_compile() {
     let rules = |at: &str, rules: Value| -> Vec<(String, String)> {
         let word = |rule: &Value, name: &str| rule[name].as_str().unwrap_or_default().to_owned();
