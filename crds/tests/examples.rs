@@ -21,7 +21,22 @@ fn every_example_compiles_and_warns_of_nothing_that_it_does_not_explain() {
         read.push(path.file_stem().unwrap().to_string_lossy().into_owned());
     }
     read.sort();
-    assert_eq!(read, ["cost", "login", "per-tenant", "queue", "quickstart", "responses", "shadow", "slowdown"]);
+    assert_eq!(
+        read,
+        [
+            "cost",
+            "keys",
+            "layers",
+            "login",
+            "per-client-behind-proxy",
+            "per-tenant",
+            "queue",
+            "quickstart",
+            "responses",
+            "shadow",
+            "slowdown"
+        ]
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::{HeaderMap, Method, Request};
 use hyper_util::rt::TokioIo;
-use std::net::SocketAddr;
-use tokio::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr};
+use tokio::net::{TcpSocket, TcpStream};
 
 /// A whole response.
 #[derive(Debug)]
@@ -37,13 +37,27 @@ impl Answer {
 
 /// One connection that is kept as long as both sides want.
 pub(crate) struct Connection {
+    /// The client's own, port 0; `None` takes any.
+    source: Option<SocketAddr>,
     address: SocketAddr,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl Connection {
     pub(crate) fn to(address: SocketAddr) -> Self {
-        Self { address, sender: None }
+        Self { source: None, address, sender: None }
+    }
+
+    /// From an address of this machine, such as 127.0.0.2.
+    pub(crate) fn from(source: Ipv4Addr, address: SocketAddr) -> Self {
+        Self { source: Some((source, 0).into()), address, sender: None }
+    }
+
+    async fn connect(&self) -> std::io::Result<TcpStream> {
+        let Some(source) = self.source else { return TcpStream::connect(self.address).await };
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(source)?;
+        socket.connect(self.address).await
     }
 
     /// Sends and reads; connects anew when the connection was closed after an earlier response, as every client does.
@@ -51,7 +65,7 @@ impl Connection {
         let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
             Some(sender) => sender,
             None => {
-                let stream = TcpStream::connect(self.address).await.map_err(|error| format!("connect: {error}"))?;
+                let stream = self.connect().await.map_err(|error| format!("connect: {error}"))?;
                 let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
                 tokio::spawn(connection);
                 sender
@@ -64,6 +78,10 @@ impl Connection {
         let closing = parts.headers.get("connection").is_some_and(|value| value == "close");
         self.sender = (!closing).then_some(sender);
         Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+    }
+
+    pub(crate) async fn post(&mut self, path: &str, headers: &[(&str, &str)]) -> Result<Answer, String> {
+        self.send(request(Method::POST, self.address, path, headers, "")).await
     }
 
     pub(crate) async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Result<Answer, String> {

@@ -10,19 +10,33 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/examples");
 
-fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     format!("{EXAMPLES}/{name}.yaml")
 }
 
 #[test]
-fn every_example_has_a_test_here_or_is_the_quickstart() {
+fn every_example_has_a_test() {
     let mut names: Vec<String> = std::fs::read_dir(EXAMPLES)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
     let stems: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(".yaml")).collect();
-    assert_eq!(stems, ["cost", "login", "per-tenant", "queue", "quickstart", "responses", "shadow", "slowdown"]);
+    // quickstart and layers are tested elsewhere
+    let known = [
+        "cost",
+        "keys",
+        "layers",
+        "login",
+        "per-client-behind-proxy",
+        "per-tenant",
+        "queue",
+        "quickstart",
+        "responses",
+        "shadow",
+        "slowdown",
+    ];
+    assert_eq!(stems, known);
 }
 
 #[tokio::test]
@@ -174,4 +188,76 @@ async fn slowdown_holds_each_request_of_the_second_half_up_for_longer() {
         assert!(began.elapsed() >= least, "request {sent} after {:?}", began.elapsed());
     }
     assert_eq!(connection.get("/", &[]).await.unwrap().status, 429);
+}
+
+#[tokio::test]
+async fn a_session_is_one_however_it_asks_for_one_and_the_same_and_an_invented_one_ends_at_its_address() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("keys")]);
+    let mut connection = Connection::to(sidecar.listen);
+    let paths = ["/reports", "/%72eports", "/x/../reports", "//reports", "/reports?page=2"];
+    let cookies = ["session=a", "session=\"a\"", "theme=dark; session=%61; session=%61", "theme=dark;session=a"];
+    let mut ways = paths.into_iter().flat_map(|path| cookies.map(|cookie| (path, cookie)));
+    for (path, cookie) in ways.by_ref().take(10) {
+        assert_eq!(connection.get(path, &[("cookie", cookie)]).await.unwrap().status, 200, "{path} {cookie}");
+    }
+    for (path, cookie) in ways {
+        let refused = connection.get(path, &[("cookie", cookie)]).await.unwrap();
+        assert_eq!(refused.status, 429, "{path} {cookie}");
+        assert_eq!(refused.json()["violated-policies"], serde_json::json!(["keys/per-session-and-resource"]));
+    }
+    // another method, another path and another session are other counts
+    assert_eq!(connection.post("/reports", &[("cookie", "session=a")]).await.unwrap().status, 200);
+    assert_eq!(connection.get("/reports/1", &[("cookie", "session=a")]).await.unwrap().status, 200);
+    assert_eq!(connection.get("/reports", &[("cookie", "session=b")]).await.unwrap().status, 200);
+    for (cookie, why) in [
+        ("theme=dark", "cookie session is missing; send it with a value"),
+        ("session=", "cookie session is missing; send it with a value"),
+        ("session=c; session=d", "cookie session has more than one value; send it once"),
+    ] {
+        let answer = connection.get("/reports", &[("cookie", cookie)]).await.unwrap();
+        assert_eq!((answer.status, answer.header("weir-error")), (400, Some("malformed")));
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert_eq!(detail, format!("default/keys/per-session-and-resource: {why}"));
+    }
+    assert_eq!(app.served(), 13);
+    for invented in 0..37 {
+        let cookie = format!("session=invented-{invented}");
+        assert_eq!(connection.get("/", &[("cookie", &cookie)]).await.unwrap().status, 200, "{invented}");
+    }
+    let refused = connection.get("/", &[("cookie", "session=new")]).await.unwrap();
+    assert_eq!(refused.json()["violated-policies"], serde_json::json!(["keys/per-address"]));
+    assert_eq!(app.served(), 50);
+}
+
+#[tokio::test]
+async fn a_client_behind_the_proxy_is_the_one_that_the_proxy_names_whatever_it_writes_itself() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("per-client-behind-proxy")]);
+    let mut connection = Connection::to(sidecar.listen);
+    for sent in 0..10 {
+        let header = format!("192.0.2.{sent}, 198.51.100.1");
+        assert_eq!(connection.get("/", &[("x-forwarded-for", &header)]).await.unwrap().status, 200, "{sent}");
+    }
+    let same: [&[(&str, &str)]; 6] = [
+        &[("x-forwarded-for", "198.51.100.1")],
+        &[("x-forwarded-for", "unknown, 198.51.100.1:4711")],
+        &[("x-forwarded-for", "192.0.2.1"), ("x-forwarded-for", "198.51.100.1")],
+        &[("x-forwarded-for", "192.0.2.1, ::ffff:198.51.100.1"), ("forwarded", "for=192.0.2.1")],
+        &[("x-forwarded-for", "198.51.100.1"), ("connection", "x-forwarded-for")],
+        &[("x-forwarded-for", "198.51.100.1"), ("x_forwarded_for", "192.0.2.1")],
+    ];
+    for headers in same {
+        assert_eq!(connection.get("/", headers).await.unwrap().status, 429, "{headers:?}");
+    }
+    assert_eq!(connection.get("/", &[("x-forwarded-for", "198.51.100.1, 198.51.100.2")]).await.unwrap().status, 200);
+    // without the header, and with one that names nobody: the peer
+    for sent in 0..12 {
+        let headers: &[(&str, &str)] = if sent % 2 == 0 { &[] } else { &[("x-forwarded-for", "nobody")] };
+        let status = connection.get("/", headers).await.unwrap().status;
+        assert_eq!(status, if sent < 10 { 200 } else { 429 }, "{sent}");
+    }
+    assert_eq!(app.served(), 21);
 }

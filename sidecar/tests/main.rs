@@ -11,6 +11,7 @@ mod client;
 mod draining;
 mod examples;
 mod flags;
+mod layers;
 mod policies;
 mod proxy;
 mod quickstart;

@@ -27,10 +27,20 @@ pub(crate) fn hourly(requests: u64, more: &str) -> String {
 
 /// Waits until the running hour (windows are aligned to the epoch) has enough left for a test.
 pub(crate) async fn enough_of_the_hour() {
-    let into = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() % 3600;
-    if into > 3600 - 120 {
-        tokio::time::sleep(Duration::from_secs(3600 - into + 1)).await;
+    enough_of(3600, 120).await;
+}
+
+/// Waits until `left` of the running `period` are left, in seconds.
+pub(crate) async fn enough_of(period: u64, left: u64) {
+    let into = now() % period;
+    if into > period - left {
+        tokio::time::sleep(Duration::from_secs(period - into + 1)).await;
     }
+}
+
+/// Seconds since the epoch.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
 /// A file in a folder of its own.
