@@ -1,12 +1,14 @@
 //! How many decisions a CPU second of Redis makes, and how long the model and the packing take. Prints, gates nothing.
 //!
-//! `cargo bench -p weir-limiter` starts a redis-server of its own and asks for distinct keys out of 20,000, in calls of 1,
-//! 64 and 256 requests; calls of 1 are pipelined 64 deep. The CPU time is the server process's own, from
-//! `/proc/<pid>/stat`; the time inside the script is what `INFO commandstats` tells. Rounds of all are interleaved,
-//! and the median of five is told with the lowest and the highest.
+//! `cargo bench -p weir-limiter --bench decisions` starts a redis-server of its own and asks for distinct keys out of
+//! 20,000, in calls of 1, 64 and 256 requests; calls of 1 are pipelined 64 deep. All are admitted, and no state ends
+//! meanwhile, but for the busy logs'. The CPU time is the server process's own, from `/proc/<pid>/stat`; the time inside the
+//! script is what `INFO commandstats` tells. Rounds of all are interleaved, and the median of five is told with the lowest
+//! and the highest. A ratio is of two rows of one round.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on ends")]
 
+mod figure;
 #[path = "../tests/server.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod server;
@@ -14,7 +16,8 @@ mod server;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use server::{Client, RedisServer};
+use figure::{cpu_seconds, load, script_micros, told};
+use server::RedisServer;
 use weir_limiter::{Batch, Check, Limit, Quota, Timestamp, decide, decide_script};
 
 const KEYS: usize = 20_000;
@@ -35,19 +38,52 @@ redis.call('HSET', KEYS[1], 'tokens', tokens, 'ts', now)
 redis.call('EXPIRE', KEYS[1], 60)
 return ok";
 
-fn limits() -> Vec<Limit> {
-    let quota = Quota::new(100_000, Duration::from_secs(60)).expect("in range");
+/// A log in a sorted set that does what SlidingLog does: a cost, units that are each their own, what remains, and when what
+/// was refused has room. One key a call.
+const SORTED_SET: &str = "
+local n, p, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local t = redis.call('TIME'); local now = t[1]*1000000 + t[2]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - p)
+local live = redis.call('ZCARD', KEYS[1])
+if live + cost > n then
+  if cost > n then return {0, n - live, -1} end
+  local i = live + cost - 1 - n
+  local unit = redis.call('ZRANGE', KEYS[1], i, i, 'WITHSCORES')
+  return {0, n - live, unit[2] + p - now}
+end
+for i = 1, cost do redis.call('ZADD', KEYS[1], now, string.format('%.0f %d', now, live + i)) end
+redis.call('PEXPIRE', KEYS[1], p / 1000)
+return {1, n - live - cost, p}";
+
+/// Of the logs.
+const N: u64 = 1_000;
+/// Logs that are asked for all the time, and their period: some hundred units are in each, and one passes as one comes.
+const BUSY: (usize, Duration) = (300, Duration::from_millis(500));
+
+fn quota(requests: u64, period: Duration) -> Quota {
+    Quota::new(requests, period).expect("in range")
+}
+
+fn log(period: Duration) -> Limit {
+    Limit::sliding_log(quota(N, period)).expect("in range")
+}
+
+/// Of each variant, one under which a key may be asked for some times before it ends or refuses.
+fn limits() -> Vec<(&'static str, Limit)> {
+    let day = Duration::from_secs(24 * 3600);
+    let quota = quota(1_000, day);
     vec![
-        Limit::fixed_window(quota),
-        Limit::sliding_window(quota),
-        Limit::sliding_log(Quota::new(1_000, Duration::from_secs(60)).expect("in range")).expect("in range"),
-        Limit::token_bucket(quota, 100_000).expect("in range"),
-        Limit::leaky_bucket(quota, 100_000).expect("in range"),
+        ("FixedWindow", Limit::fixed_window(quota)),
+        ("SlidingWindow", Limit::sliding_window(quota)),
+        ("SlidingLog", log(day)),
+        ("TokenBucket", Limit::token_bucket(quota, 1_000).expect("in range")),
+        ("LeakyBucket", Limit::leaky_bucket(quota, 1_000).expect("in range")),
+        ("queue", Limit::leaky_queue(quota, Some(1_000), Limit::MAX_WAIT).expect("in range")),
     ]
 }
 
-fn names() -> Vec<String> {
-    (0..KEYS).map(|i| format!("weir:{{shop}}:{:022}", (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
+fn names(keys: usize) -> Vec<String> {
+    (0..keys).map(|i| format!("weir:{{shop}}:{:032x}", (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
 }
 
 /// Calls ready to send, over keys in a scattered order.
@@ -71,60 +107,62 @@ fn calls(limit: Limit, batch: usize, digest: &str, names: &[String]) -> Vec<redi
         .collect()
 }
 
-fn textbook_calls(digest: &str, names: &[String]) -> Vec<redis::Pipeline> {
+/// Calls of a script that takes one key.
+fn calls_of_one(digest: &str, args: &[u64], depth: usize, names: &[String]) -> Vec<redis::Pipeline> {
     let mut next = 0;
-    (0..DECISIONS / 64)
+    (0..DECISIONS / depth)
         .map(|_| {
             let mut pipeline = redis::pipe();
-            for _ in 0..64 {
+            for _ in 0..depth {
                 next = (next + 7_919) % names.len();
-                pipeline.cmd("EVALSHA").arg(digest).arg(1).arg(&names[next]).arg(100_000).arg(1_666).arg(1);
+                pipeline.cmd("EVALSHA").arg(digest).arg(1).arg(&names[next]).arg(args);
             }
             pipeline
         })
         .collect()
 }
 
-/// Seconds of CPU that the server has used, to 10 ms.
-fn cpu_seconds(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process of ours");
-    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
-    let ticks = |i: usize| fields[i].parse::<f64>().expect("ticks");
-    // utime and stime are fields 14 and 15 of the whole, a tick is 1/100 s
-    (ticks(11) + ticks(12)) / 100.0
+/// A name, decisions a command, and the calls.
+type Row = (String, usize, Vec<redis::Pipeline>);
+
+fn rows(digest: &str, textbook: &str, sorted_set: &str) -> Vec<Row> {
+    let (all, busy) = (names(KEYS), names(BUSY.0));
+    let mut rows = vec![];
+    for depth in [64, 256] {
+        let micros = |period: Duration| period.as_micros() as u64;
+        let bucket = [100_000, 1_666, 1];
+        rows.push((format!("textbook bucket, {depth} deep"), 1, calls_of_one(textbook, &bucket, depth, &all)));
+        let day = [N, micros(Duration::from_secs(24 * 3600)), 1];
+        rows.push((format!("sorted set, {depth} deep"), 1, calls_of_one(sorted_set, &day, depth, &all)));
+        let short = [N, micros(BUSY.1), 1];
+        rows.push((format!("busy sorted set, {depth} deep"), 1, calls_of_one(sorted_set, &short, depth, &busy)));
+    }
+    for batch in [1, 64, 256] {
+        for (name, limit) in limits() {
+            rows.push((format!("{name}, batch {batch}"), batch, calls(limit, batch, digest, &all)));
+        }
+        rows.push((format!("busy SlidingLog, batch {batch}"), batch, calls(log(BUSY.1), batch, digest, &busy)));
+    }
+    rows
 }
 
-/// Microseconds that the server spent inside scripts.
-fn script_micros(client: &mut Client) -> f64 {
-    let info: String = redis::cmd("INFO").arg("commandstats").query(&mut client.connection).expect("INFO");
-    let line = info.lines().find(|line| line.starts_with("cmdstat_evalsha:"));
-    line.and_then(|line| line.split("usec=").nth(1)?.split(',').next()?.parse().ok()).unwrap_or(0.0)
-}
-
-fn told(mut rounds: Vec<f64>) -> String {
-    rounds.sort_by(f64::total_cmp);
-    format!("{:>8.0} ({:.0} to {:.0})", rounds[rounds.len() / 2], rounds[0], rounds[rounds.len() - 1])
-}
+/// Rows to compare: this one by that one.
+const RATIOS: [(&str, &str); 7] = [
+    ("TokenBucket, batch 64", "textbook bucket, 64 deep"),
+    ("TokenBucket, batch 256", "textbook bucket, 256 deep"),
+    ("SlidingLog, batch 1", "sorted set, 64 deep"),
+    ("SlidingLog, batch 64", "sorted set, 64 deep"),
+    ("busy SlidingLog, batch 1", "busy sorted set, 64 deep"),
+    ("busy SlidingLog, batch 64", "busy sorted set, 64 deep"),
+    ("busy SlidingLog, batch 256", "busy sorted set, 256 deep"),
+];
 
 fn redis_figures() {
     let server = RedisServer::start();
     let mut client = server.connect();
-    let names = names();
-    let load = |script: &str, client: &mut Client| -> String {
-        redis::cmd("SCRIPT").arg("LOAD").arg(script).query(&mut client.connection).expect("it loads")
-    };
-    let (digest, textbook) = (load(decide_script(), &mut client), load(TEXTBOOK, &mut client));
-    let mut rows =
-        vec![("a textbook token bucket, pipelined 64 deep".to_owned(), 1, textbook_calls(&textbook, &names))];
-    for limit in limits() {
-        for batch in [1, 64, 256] {
-            rows.push((
-                format!("{}, batch {batch}", limit.algorithm().name()),
-                batch,
-                calls(limit, batch, &digest, &names),
-            ));
-        }
-    }
+    let [digest, textbook, sorted_set] =
+        [decide_script(), TEXTBOOK, SORTED_SET].map(|script| load(&mut client, script));
+    let rows = rows(&digest, &textbook, &sorted_set);
     let mut figures = vec![(vec![], vec![]); rows.len()];
     for _ in 0..ROUNDS {
         for ((_, batch, calls), (per_second, script)) in rows.iter().zip(&mut figures) {
@@ -139,26 +177,44 @@ fn redis_figures() {
         }
     }
     println!("decisions per CPU second of Redis                 | ns inside the script per decision");
-    for ((name, _, _), (per_second, script)) in rows.iter().zip(figures) {
-        println!("{name:44} {:36} | {}", told(per_second), told(script));
+    for ((name, _, _), (per_second, script)) in rows.iter().zip(&figures) {
+        println!("{name:30} {:36} | {}", told(per_second.clone()), told(script.clone()));
+    }
+    let of = |name: &str| &figures[rows.iter().position(|row| row.0 == name).expect(name)].0;
+    for (row, by) in RATIOS {
+        let mut ratios: Vec<_> = of(row).iter().zip(of(by)).map(|(row, by)| row / by).collect();
+        ratios.sort_by(f64::total_cmp);
+        println!("{row} / {by}: {:.2} ({:.2} to {:.2})", ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1]);
     }
 }
 
 fn rust_figures() {
     const TIMES: u32 = 1_000_000;
     let nanos = |started: Instant| started.elapsed().as_nanos() as f64 / f64::from(TIMES);
-    for limit in limits() {
+    let most = quota(1_000_000_000, Duration::from_secs(60));
+    // µs from one to the next: all are admitted, and the log is full while one passes as one comes
+    let full_log = ("SlidingLog", log(Duration::from_secs(60)), 60_000);
+    let others = [
+        ("FixedWindow", Limit::fixed_window(most), 1),
+        ("SlidingWindow", Limit::sliding_window(most), 1),
+        full_log,
+        ("TokenBucket", Limit::token_bucket(most, 1_000_000_000).expect("in range"), 1),
+        ("LeakyBucket", Limit::leaky_bucket(most, 1_000_000_000).expect("in range"), 1),
+        ("queue", Limit::leaky_queue(most, None, Limit::MAX_WAIT).expect("in range"), 1),
+    ];
+    for (name, limit, step) in others {
         let mut rounds = vec![];
         for _ in 0..ROUNDS {
             let (started, mut state) = (Instant::now(), [None]);
             for i in 0..TIMES {
-                black_box(decide(Timestamp::from_micros(u64::from(i)), black_box(&[(limit, 1)]), &mut state));
+                let now = Timestamp::from_micros(u64::from(i) * step);
+                black_box(decide(now, black_box(&[(limit, 1)]), &mut state));
             }
             rounds.push(nanos(started));
         }
-        println!("{:44} {} ns", format!("model, {}", limit.algorithm().name()), told(rounds));
+        println!("{:44} {} ns", format!("model, {name}"), told(rounds));
     }
-    let (names, limit) = (names(), limits()[3]);
+    let (names, limit) = (names(KEYS), limits()[3].1);
     let (mut packing, mut reading, mut batch) = (vec![], vec![], Batch::new());
     let reply = [vec![0; 8], [1_u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(64)].concat();
     for _ in 0..ROUNDS {
