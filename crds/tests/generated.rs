@@ -59,6 +59,7 @@ fn the_schema_is_structural_and_bounded() {
         let bound = match kind {
             "array" => schema["maxItems"].is_u64(),
             "string" => schema["maxLength"].is_u64() || schema["enum"].is_array(),
+            "boolean" => true,
             "integer" => schema["minimum"].is_number() && schema["maximum"].is_number(),
             _ => schema["properties"].is_object() || schema["maxProperties"].is_u64(),
         };

@@ -79,15 +79,17 @@ impl Enforcer {
     }
 
     /// Decides about one request.
-    pub async fn decide(&self, request: &Parts, peer: IpAddr) -> Ruling {
+    pub async fn decide(&self, request: &Parts, has_body: bool, peer: IpAddr) -> Ruling {
         let table = self.table.load_full();
-        let view = RequestView { method: &request.method, target: &request.uri, headers: &request.headers, peer };
+        let Parts { method, uri: target, headers, .. } = request;
+        let view = RequestView { method, target, headers, has_body, peer };
         let Lookup { checks, shadows, shadow_rejections, rejected, notes } = table.routes.lookup(&view);
         for note in &notes {
             if let Some(LimitEntry { counters, .. }) = table.entry(note.limit) {
                 match note.kind {
                     NoteKind::MissingKey => counters.missing_key.inc(),
                     NoteKind::Skipped => counters.skipped.inc(),
+                    NoteKind::Exempt => counters.exempt.inc(),
                 };
             }
         }
@@ -144,7 +146,7 @@ impl Enforcer {
             // every limit that a table gives out has its entry
             let entry = table.entry(check.limit)?;
             let key = StateKey::new(&install, &entry.namespace, &check.identity);
-            Some(Check { key, limit: check.limit.limit, cost: check.cost })
+            Some(Check { key, limit: check.applied, cost: check.cost })
         };
         checks.iter().filter_map(key).collect()
     }
@@ -216,8 +218,8 @@ impl fmt::Display for Wait {
 }
 
 impl Gate for Enforcer {
-    async fn rule(&self, request: &Parts, peer: IpAddr) -> Ruling {
-        self.decide(request, peer).await
+    async fn rule(&self, request: &Parts, has_body: bool, peer: IpAddr) -> Ruling {
+        self.decide(request, has_body, peer).await
     }
 
     fn reads(&self, name: &HeaderName) -> bool {

@@ -53,6 +53,8 @@ pub struct LimitCounters {
     pub missing_key: Counter,
     /// A key was missing, and this limit let the request go uncounted.
     pub skipped: Counter,
+    /// Its policy exempts the request.
+    pub exempt: Counter,
     /// A key had two values or two spellings, or was too long: answered 400 or 431.
     pub key_ambiguous: Counter,
     /// The store did not decide: passed or answered 503, as the policy says.
@@ -87,7 +89,7 @@ struct ReloadLabels {
     result: &'static str,
 }
 
-const OUTCOMES: [&str; 10] = [
+const OUTCOMES: [&str; 11] = [
     "admitted",
     "delayed",
     "left",
@@ -96,6 +98,7 @@ const OUTCOMES: [&str; 10] = [
     "shadow_refused",
     "missing_key",
     "skipped",
+    "exempt",
     "key_ambiguous",
     "store_failed",
 ];
@@ -150,6 +153,7 @@ impl Metrics {
             shadow_refused,
             missing_key,
             skipped,
+            exempt,
             key_ambiguous,
             store_failed,
         ] = OUTCOMES.map(counter);
@@ -162,6 +166,7 @@ impl Metrics {
             shadow_refused,
             missing_key,
             skipped,
+            exempt,
             key_ambiguous,
             store_failed,
         }

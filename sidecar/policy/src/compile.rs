@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::client_address::ClientAddress;
+use crate::exemption::Exemption;
 use crate::fault::Collector;
 use crate::policy::{Enforcement, Policy, PolicyId, PolicyLimit};
 use crate::response::ResponseOptions;
@@ -14,15 +15,18 @@ use crate::{Faults, PolicyEntry, RateLimitPolicySpec, shape};
 
 mod client_address;
 mod cost;
+mod exemption;
 mod header_name;
 mod key;
 mod length_of_time;
 mod limit;
 mod network;
 mod node;
+mod pattern;
 mod request_match;
 mod response;
 mod selector;
+mod tier;
 mod waiting;
 mod warnings;
 
@@ -66,25 +70,31 @@ fn compile_value(id: PolicyId, spec: &Value) -> Result<Policy, Faults> {
     let addresses = client_address
         .as_ref()
         .map_or(Some(ClientAddress::default()), |node| client_address::compile(node, &mut meanings));
+    let exempt = root.child("exempt").map(|list| list.items()).unwrap_or_default();
+    let exemptions: Vec<Option<Exemption>> =
+        exempt.iter().map(|entry| exemption::compile(entry, &mut meanings)).collect();
     let nodes = root.child("limits").map(|list| list.items()).unwrap_or_default();
     let limits: Vec<Option<PolicyLimit>> = nodes.iter().map(|limit| limit::compile(limit, &mut meanings)).collect();
     same_names(&nodes, &mut meanings);
-    let of_limits =
-        nodes.iter().zip(&limits).filter_map(|(node, limit)| Some(warnings::of_limit(node, limit.as_ref()?))).flatten();
     let of_addresses =
         client_address.iter().zip(&addresses).flat_map(|(node, of)| warnings::of_client_address(node, of));
-    let warnings = of_addresses.chain(of_limits).collect();
+    let of_exemptions =
+        exempt.iter().zip(&exemptions).filter_map(|(node, of)| warnings::of_exemption(node, of.as_ref()?));
+    let of_limits =
+        nodes.iter().zip(&limits).filter_map(|(node, limit)| Some(warnings::of_limit(node, limit.as_ref()?))).flatten();
+    let warnings = of_addresses.chain(of_exemptions).chain(of_limits).collect();
 
     faults.extend(meanings);
     let limits: Option<Vec<PolicyLimit>> = limits.into_iter().collect();
-    let policy = limits.zip(selector).zip(response).zip(addresses);
-    let policy = policy.map(|(((mut limits, selector), response), client_address)| {
+    let exempt: Option<Vec<Exemption>> = exemptions.into_iter().collect();
+    let parts = limits.zip(exempt).zip(selector.zip(response)).zip(addresses);
+    let policy = parts.map(|(((mut limits, exempt), (selector, response)), client_address)| {
         if enforcement == Enforcement::Shadow {
             limits.iter_mut().for_each(|limit| limit.enforcement = Enforcement::Shadow);
         }
         // the order in which limits are written decides nothing, not even which of two refusals is named
         limits.sort_by(|a, b| a.name.cmp(&b.name));
-        Policy { id, selector, on_store_failure, limits, response, warnings, client_address }
+        Policy { id, selector, on_store_failure, client_address, exempt, limits, response, warnings }
     });
     faults.finish(policy)
 }

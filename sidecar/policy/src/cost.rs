@@ -30,6 +30,11 @@ impl Cost {
         }
     }
 
+    /// True when it is the same for every request.
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+
     /// What a request with these headers costs. Only a fixed cost is ever 0.
     pub(crate) fn of(&self, headers: &HeaderMap) -> Result<u64, (&HeaderName, Unusable)> {
         let (name, default, max) = match self {

@@ -55,7 +55,8 @@ mod tests {
         }
         let (method, target): (_, Uri) = (Method::GET, target.parse().unwrap());
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        of(&RequestView { method: &method, target: &target, headers: &headers, peer }).map(Cow::into_owned)
+        of(&RequestView { method: &method, target: &target, headers: &headers, has_body: false, peer })
+            .map(Cow::into_owned)
     }
 
     #[test]

@@ -52,6 +52,12 @@ impl Identity {
         identity
     }
 
+    /// Adds the limit's tier; before the keys.
+    pub(crate) fn tier(&mut self, name: &str) {
+        self.0.push(255);
+        self.part(name.as_bytes());
+    }
+
     /// Adds the value of the next key.
     pub(crate) fn key(&mut self, value: KeyValue<'_>) {
         match value {

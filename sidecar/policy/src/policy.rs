@@ -2,14 +2,17 @@
 
 use weir_limiter::{Limit, Slowdown};
 
-use crate::client_address::ClientAddress;
+use crate::client_address::{Client, ClientAddress};
 pub use crate::cost::Cost;
+use crate::exemption::Exemption;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::request_match::CompiledMatch;
 use crate::response::ResponseOptions;
+use crate::seen::Seen;
 use crate::selector::Selector;
 pub use crate::spec::{Enforcement, OnMissingKey, OnStoreFailure};
+use crate::tier::Tier;
 
 /// Which policy, in which version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,13 +36,16 @@ pub struct Policy {
     pub selector: Selector,
     /// What happens to its requests while the store is away.
     pub on_store_failure: OnStoreFailure,
+    /// Who the client of a request is.
+    pub(crate) client_address: ClientAddress,
+    /// What no limit of it sees.
+    pub(crate) exempt: Vec<Exemption>,
     /// Its limits, ordered by name.
     pub limits: Vec<PolicyLimit>,
     /// What clients are told about its limits.
     pub response: ResponseOptions,
     /// What is valid and may still surprise, for the status and the log.
     pub warnings: Vec<Fault>,
-    pub(crate) client_address: ClientAddress,
 }
 
 /// A valid limit of a policy.
@@ -49,6 +55,8 @@ pub struct PolicyLimit {
     pub name: String,
     /// Algorithm, quota and capacity; of a queue also how long a request waits at most.
     pub limit: Limit,
+    /// Other quotas and capacities for some of its requests; the first that matches applies.
+    pub(crate) tiers: Vec<Tier>,
     /// What one request costs. The count does not depend on it.
     pub cost: Cost,
     /// How long what is admitted is held up, if at all. Never of a queue.
@@ -60,4 +68,27 @@ pub struct PolicyLimit {
     pub(crate) matches: CompiledMatch,
     pub(crate) keys: Vec<Key>,
     pub(crate) on_missing_key: OnMissingKey,
+}
+
+impl Policy {
+    /// True when no limit of it sees the request.
+    pub(crate) fn exempts(&self, request: &Seen<'_, '_>, client: &Client<'_>) -> bool {
+        self.exempt.iter().any(|exemption| exemption.holds(request, client))
+    }
+
+    /// True when it reads a header of which `is` holds.
+    pub(crate) fn reads(&self, is: impl Fn(&str) -> bool + Copy) -> bool {
+        self.client_address.header_name().is_some_and(|name| is(name.as_str()))
+            || self.exempt.iter().any(|exemption| exemption.reads(is))
+            || self.limits.iter().any(|limit| limit.reads(is))
+    }
+}
+
+impl PolicyLimit {
+    fn reads(&self, is: impl Fn(&str) -> bool + Copy) -> bool {
+        self.matches.reads(is)
+            || self.tiers.iter().any(|tier| tier.matches.reads(is))
+            || self.cost.header_name().is_some_and(|name| is(name.as_str()))
+            || self.keys.iter().filter_map(|key| key.source()?.header_name()).any(|name| is(name.as_str()))
+    }
 }

@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::{SmallVec, smallvec};
+
 /// What becomes of an encoded slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slash {
@@ -17,17 +19,22 @@ pub(crate) enum Slash {
     Decoded,
 }
 
+/// True when `path` has more than one reading, but for slashes at its end.
+pub(crate) fn is_odd(path: &str) -> bool {
+    let raw = path.as_bytes();
+    raw.iter().any(|b| matches!(b, b'%' | b'\\' | b';'))
+        || raw.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'))
+}
+
 /// Every reading of `path` (without the query), each once.
-pub(crate) fn of(path: &str) -> Vec<Cow<'_, [u8]>> {
+pub(crate) fn of(path: &str) -> SmallVec<[Cow<'_, [u8]>; 1]> {
     let raw = path.as_bytes();
     // the asterisk form, and the authority form that has no path
     if raw.is_empty() || raw == b"*" {
-        return vec![Cow::Borrowed(b"")];
+        return smallvec![Cow::Borrowed(&b""[..])];
     }
-    let odd = raw.iter().any(|b| matches!(b, b'%' | b'\\' | b';'))
-        || raw.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
-    if !odd {
-        return vec![Cow::Borrowed(without_slash_at_end(raw))];
+    if !is_odd(path) {
+        return smallvec![Cow::Borrowed(without_slash_at_end(raw))];
     }
     let mut sent = vec![raw.to_vec()];
     add(&mut sent, without_parameters(raw));

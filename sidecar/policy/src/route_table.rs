@@ -3,23 +3,31 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ptr;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+use weir_limiter::Limit;
 
 use crate::client_address::Client;
 use crate::header_key::same_when_folded;
 use crate::identity::Identity;
 use crate::key::Reading;
+use crate::method_match;
 use crate::one_value::{MAX_VALUE, Unusable};
 use crate::policy::{Enforcement, Policy, PolicyLimit};
-use crate::request_match::Seen;
+use crate::route_index::{Place, RouteIndex};
+use crate::seen::Seen;
 use crate::source::Source;
 
 /// The policies that run, all at once replaced by another table when they change.
 #[derive(Clone, Debug, Default)]
 pub struct RouteTable {
     policies: Vec<Arc<Policy>>,
+    /// Where each limit is: of which policy, and which of its limits.
+    limits: Vec<(usize, usize)>,
+    /// Over `limits`.
+    index: RouteIndex,
 }
 
 /// What is looked at of a request.
@@ -31,6 +39,8 @@ pub struct RequestView<'r> {
     pub target: &'r Uri,
     /// The headers, those of the hop already removed.
     pub headers: &'r HeaderMap,
+    /// Whether a body follows.
+    pub has_body: bool,
     /// The address of the peer that opened the connection.
     pub peer: IpAddr,
 }
@@ -57,7 +67,9 @@ pub struct LimitCheck<'t> {
     pub policy: &'t Policy,
     /// The limit of it.
     pub limit: &'t PolicyLimit,
-    /// The count: policy name, limit name, algorithm and the values of the keys, no two of which ever give the same bytes.
+    /// Algorithm, quota and capacity for this request: those of the tier that it is in, or the limit's own.
+    pub applied: Limit,
+    /// The count: policy name, limit name, algorithm, tier and the values of the keys, no two of which ever give the same bytes.
     /// Not the namespace, which the store's key has.
     pub identity: Vec<u8>,
     /// What this request costs; 0 only where the limit says so of every request.
@@ -105,6 +117,8 @@ pub enum NoteKind {
     MissingKey,
     /// A key was missing, and the limit does not count the request.
     Skipped,
+    /// The policy exempts the request.
+    Exempt,
 }
 
 // === impl RouteTable ===
@@ -114,7 +128,15 @@ impl RouteTable {
     #[must_use]
     pub fn new(mut policies: Vec<Arc<Policy>>) -> Self {
         policies.sort_by(|a, b| (&a.id.namespace, &a.id.name).cmp(&(&b.id.namespace, &b.id.name)));
-        Self { policies }
+        let (mut limits, mut index) = (Vec::new(), RouteIndex::default());
+        for (i, policy) in policies.iter().enumerate() {
+            for (j, limit) in policy.limits.iter().enumerate() {
+                // there is no memory for 2^32 limits
+                index.add(u32::try_from(limits.len()).unwrap_or(u32::MAX), &limit.matches);
+                limits.push((i, j));
+            }
+        }
+        Self { policies, limits, index }
     }
 
     /// The policies, ordered by namespace and name.
@@ -123,38 +145,44 @@ impl RouteTable {
         &self.policies
     }
 
-    /// Holds a request against every limit. A request that no limit matches costs no allocation.
+    /// Holds a request against every limit that could match. A request that none matches costs no allocation.
     #[must_use]
     pub fn lookup<'t>(&'t self, request: &RequestView<'_>) -> Lookup<'t> {
         let seen = Seen::new(request);
         let mut lookup = Lookup::default();
-        for policy in &self.policies {
-            let client = Client::new(&policy.client_address, request);
-            for limit in &policy.limits {
-                if !limit.matches.holds(&seen) {
-                    continue;
-                }
-                lookup.add(policy, limit, request, &client);
-                if lookup.rejected.is_some() {
-                    return lookup;
-                }
+        let mut asked: Option<(&Policy, Client<'_>, Option<bool>)> = None;
+        for (policy, limit) in self.index.candidates(&seen).filter_map(|place| self.at(place)) {
+            let (_, client, exempt) = match asked {
+                Some(ref mut asked) if ptr::eq(asked.0, policy) => asked,
+                _ => asked.insert((policy, Client::new(&policy.client_address, request), None)),
+            };
+            if !limit.matches.may_hold(&seen, client) {
+                continue;
+            }
+            if *exempt.get_or_insert_with(|| policy.exempts(&seen, client)) {
+                lookup.notes.push(Note { policy, limit, kind: NoteKind::Exempt });
+                continue;
+            }
+            lookup.add(policy, limit, &seen, client);
+            if lookup.rejected.is_some() {
+                break;
             }
         }
         lookup
     }
 
-    /// True when some limit counts by this header, reads a cost from it or finds the client's address in it, in either of its
-    /// spellings: a client must not have it taken away by calling it one of the hop (RFC 9110 §7.6.1).
+    /// True when some policy reads this header, in either of its spellings: a client must not have it taken away by calling it
+    /// one of the hop (RFC 9110 §7.6.1).
     #[must_use]
     pub fn reads(&self, name: &HeaderName) -> bool {
-        let mut own = self.policies.iter().flat_map(|policy| {
-            let limits = policy.limits.iter().flat_map(|limit| {
-                let keys = limit.keys.iter().filter_map(|key| key.source()?.header_name());
-                keys.chain(limit.cost.header_name().cloned())
-            });
-            limits.chain(policy.client_address.header_name())
-        });
-        own.any(|own| same_when_folded(own.as_str(), name.as_str()))
+        let folded = |own: &str| same_when_folded(own, name.as_str());
+        method_match::is_override(name) || self.policies.iter().any(|policy| policy.reads(folded))
+    }
+
+    fn at(&self, place: Place) -> Option<(&Policy, &PolicyLimit)> {
+        let (policy, limit) = *self.limits.get(place as usize)?;
+        let policy = self.policies.get(policy)?;
+        Some((policy, policy.limits.get(limit)?))
     }
 }
 
@@ -162,8 +190,13 @@ impl RouteTable {
 
 impl<'t> Lookup<'t> {
     /// Adds what a limit that matches says about the request.
-    fn add(&mut self, policy: &'t Policy, limit: &'t PolicyLimit, request: &RequestView<'_>, client: &Client<'_>) {
+    fn add(&mut self, policy: &'t Policy, limit: &'t PolicyLimit, seen: &Seen<'_, '_>, client: &Client<'_>) {
+        let request = seen.view;
         let mut identity = Identity::new(&policy.id.name, &limit.name, limit.limit.algorithm().name());
+        let tier = limit.tiers.iter().find(|tier| tier.matches.surely_holds(seen, client));
+        if let Some(tier) = tier {
+            identity.tier(&tier.name);
+        }
         let mut missing = false;
         for key in &limit.keys {
             let reason = match key.read(request, client, limit.on_missing_key) {
@@ -200,7 +233,9 @@ impl<'t> Lookup<'t> {
             Enforcement::Enforce => &mut self.checks,
             Enforcement::Shadow => &mut self.shadows,
         };
-        checks.push(LimitCheck { policy, limit, identity: identity.into_bytes(), cost });
+        let applied = tier.map_or(limit.limit, |tier| tier.limit);
+        let cost = if limit.cost.is_fixed() { cost } else { cost.min(applied.capacity().max(1)) };
+        checks.push(LimitCheck { policy, limit, applied, identity: identity.into_bytes(), cost });
     }
 
     fn reject(&mut self, rejection: Rejection<'t>) {

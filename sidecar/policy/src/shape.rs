@@ -33,6 +33,7 @@ fn check(schema: &Value, value: &Value, path: &str, faults: &mut Collector) {
                 check(&schema["items"], item, &format!("{path}[{i}]"), faults);
             }
         }
+        ("boolean", Value::Bool(_)) => {}
         ("integer", Value::Number(_)) => check_integer(schema, value, path, faults),
         ("string", Value::String(text)) => match words(schema) {
             words if words.is_empty() => {
@@ -123,6 +124,8 @@ fn wrong_type(expected: &str, value: &Value) -> String {
         ("array", _) => ("a list", "; write - before each entry"),
         ("integer", Value::String(_)) => ("a whole number", "; write it without quotes"),
         ("integer", _) => ("a whole number", ""),
+        ("boolean", Value::String(_)) => ("true or false", "; write it without quotes"),
+        ("boolean", _) => ("true or false", ""),
         (_, Value::Null) => ("a string", "; leave the field out, or give it a value"),
         (_, Value::Number(_) | Value::Bool(_)) => ("a string", "; put it in quotes"),
         _ => ("a string", ""),

@@ -77,7 +77,7 @@ mod tests {
     fn read(source: Source<'_>, target: &str) -> Result<Option<String>, Unusable> {
         let (method, target, headers) = (Method::GET, target.parse::<Uri>().unwrap(), HeaderMap::new());
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let view = RequestView { method: &method, target: &target, headers: &headers, peer };
+        let view = RequestView { method: &method, target: &target, headers: &headers, has_body: false, peer };
         Ok(source.read(&view)?.map(|value| String::from_utf8_lossy(&value).into_owned()))
     }
 

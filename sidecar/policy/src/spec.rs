@@ -8,22 +8,30 @@ use serde::{Deserialize, Serialize};
 mod client_address;
 mod cost;
 mod enforcement;
+mod exemption;
+mod field_match;
 mod key;
 mod limit;
+mod path_match;
 mod request_match;
 mod response;
 mod rule;
 mod selector;
+mod tier;
 mod waiting;
 
 pub use client_address::{ClientAddressSpec, ReportedBy};
 pub use cost::{CostHeader, CostSpec};
 pub use enforcement::Enforcement;
+pub use exemption::ExemptionSpec;
+pub use field_match::{FieldMatch, HeaderName, ParameterName};
 pub use key::{ClientAddressKey, CookieKey, HeaderKey, KeySource, NoFields, QueryKey};
 pub use limit::{Algorithm, LimitSpec, OnMissingKey, Rate};
-pub use request_match::{PathMatch, RequestMatch};
+pub use path_match::PathMatch;
+pub use request_match::RequestMatch;
 pub use response::{ExistingHeaders, LimitHeader, ResetFormat, ResponseSpec, RetryAfterFormat};
 pub use selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use tier::TierSpec;
 pub use waiting::{QueueSpec, SlowdownSpec};
 
 pub(crate) use rule::text;
@@ -56,6 +64,12 @@ pub struct RateLimitPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ClientAddressSpec")]
     pub client_address: Option<ClientAddressSpec>,
+
+    /// Requests that no limit of this policy sees, at most 32 kinds. Limits of other policies see them all the same. Example:
+    /// `[{match: {paths: [{exact: /healthz}]}}, {corsPreflight: true}]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub exempt: Vec<ExemptionSpec>,
 
     /// The limits, 1 to 32, each with a name of its own. Each one that matches a request counts it; the request passes
     /// only if all of them have room.

@@ -35,7 +35,7 @@ impl Admitted<'_> {
         let pairs = self.checks.iter().zip(&self.decision.outcomes);
         let delay = |(check, outcome): (&LimitCheck<'_>, &Outcome)| {
             let slowdown = check.limit.slowdown.filter(|_| outcome.receipt.is_some());
-            let capacity = check.limit.limit.capacity();
+            let capacity = check.applied.capacity();
             slowdown.map_or(outcome.delay, |slowdown| slowdown.delay(capacity, outcome.remaining))
         };
         pairs.map(delay).collect()

@@ -32,9 +32,9 @@ pub struct Standing {
 
 impl Standing {
     /// After a charge.
-    fn admitted(limit: &PolicyLimit, outcome: &Outcome) -> Self {
+    fn admitted(check: &LimitCheck<'_>, outcome: &Outcome) -> Self {
         let Outcome { remaining, reset, more, .. } = *outcome;
-        Self { limit: limit.limit.capacity(), remaining, reset, least: Duration::ZERO, more }
+        Self { limit: check.applied.capacity(), remaining, reset, least: Duration::ZERO, more }
     }
 }
 
@@ -42,8 +42,9 @@ impl Refusing<'_> {
     /// Where the client stands who is refused.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        let (limit, least) = (self.check.limit, Duration::from_secs(1));
-        Standing { least, more: self.wait().map(|wait| wait.max(least)), ..Standing::admitted(limit, self.outcome) }
+        let least = Duration::from_secs(1);
+        let more = self.wait().map(|wait| wait.max(least));
+        Standing { least, more, ..Standing::admitted(self.check, self.outcome) }
     }
 
     /// The wait for `Retry-After`, at least a second; `None` where waiting never helps.
@@ -90,12 +91,11 @@ pub fn tightest<'c>(checks: &'c [LimitCheck<'c>], outcomes: &[Outcome]) -> Optio
         .filter(|(check, _)| told(check))
         .min_by(|(check_a, a), (check_b, b)| {
             let (left_a, left_b) = (u128::from(a.remaining), u128::from(b.remaining));
-            let (full_a, full_b) =
-                (u128::from(check_a.limit.limit.capacity()), u128::from(check_b.limit.limit.capacity()));
+            let (full_a, full_b) = (u128::from(check_a.applied.capacity()), u128::from(check_b.applied.capacity()));
             let by_share = (left_a * full_b).cmp(&(left_b * full_a));
             by_share.then_with(|| name(check_a.policy, check_a.limit).cmp(&name(check_b.policy, check_b.limit)))
         })
-        .map(|(check, outcome)| (check, Standing::admitted(check.limit, outcome)))
+        .map(|(check, outcome)| (check, Standing::admitted(check, outcome)))
 }
 
 fn name<'p>(policy: &'p Policy, limit: &'p PolicyLimit) -> (&'p str, &'p str, &'p str) {

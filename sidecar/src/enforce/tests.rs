@@ -19,7 +19,11 @@ fn window(name: &str, requests: u64) -> Value {
 }
 
 fn checks(policy: &Policy) -> Vec<LimitCheck<'_>> {
-    policy.limits.iter().map(|limit| LimitCheck { policy, limit, identity: Vec::new(), cost: 1 }).collect()
+    policy
+        .limits
+        .iter()
+        .map(|limit| LimitCheck { policy, limit, applied: limit.limit, identity: Vec::new(), cost: 1 })
+        .collect()
 }
 
 fn outcome(verdict: Verdict, remaining: u64, reset_millis: u64) -> Outcome {
@@ -43,7 +47,7 @@ async fn ruling(enforcer: &Enforcer, headers: &[(&str, &str)]) -> Ruling {
         request = request.header(*name, *value);
     }
     let (parts, ()) = request.body(()).unwrap().into_parts();
-    enforcer.rule(&parts, PEER).await
+    enforcer.rule(&parts, false, PEER).await
 }
 
 fn counted(enforcer: &Enforcer, policy: &str, limit: &str, outcome: &str) -> u64 {

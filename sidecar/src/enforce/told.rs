@@ -47,7 +47,7 @@ impl Told {
         let fields = options.rate_limit.then(|| {
             let others = checks.iter().filter(|check| check.policy.response.rate_limit);
             let all = std::iter::once(reported).chain(others);
-            (quota_policies(all.map(|check| (name(check), &check.limit.limit))), name(reported))
+            (quota_policies(all.map(|check| (name(check), &check.applied))), name(reported))
         });
         let fields = fields.and_then(|(policies, name)| Some((policies?, name)));
         (options.x_rate_limit || options.rate_limit).then_some(Self { options, standing, at, fields })

@@ -75,7 +75,7 @@ async fn exchange<G: Gate>(session: &Session<G>, mut request: Request<Incoming>)
         session.signal.linger();
         return close(answer::no_connect());
     }
-    let response = match proxy.gate.rule(&parts, session.peer).await {
+    let response = match proxy.gate.rule(&parts, has_body, session.peer).await {
         Ruling::Refuse(response) => refuse(&proxy.limits, &parts, body, *response).await,
         Ruling::Admit(limit_headers) => forward(session, parts, body, hop, switch, limit_headers).await,
         Ruling::Hold(held) => match hold::wait(session, held).await {

@@ -11,8 +11,8 @@ use std::time::Instant;
 /// Decides about each request before anything of it is forwarded.
 pub trait Gate: Send + Sync + 'static {
     /// The ruling about one request. `parts` is the request as it came but for the hop-by-hop headers: its target raw,
-    /// `X-Forwarded-For` without an entry of ours; `peer` is the connected address, an IPv4 one never in its mapped form. The body has not been read.
-    fn rule(&self, parts: &Parts, peer: IpAddr) -> impl Future<Output = Ruling> + Send;
+    /// `X-Forwarded-For` without an entry of ours; `peer` is the connected address, an IPv4 one never in its mapped form. The body, if one follows, has not been read.
+    fn rule(&self, parts: &Parts, has_body: bool, peer: IpAddr) -> impl Future<Output = Ruling> + Send;
 
     /// True for a header that some policy reads: a client can't have it removed by naming it in `Connection`.
     fn reads(&self, _name: &HeaderName) -> bool {

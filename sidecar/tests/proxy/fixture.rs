@@ -21,7 +21,7 @@ pub(crate) struct Asked {
 }
 
 impl Gate for Asked {
-    async fn rule(&self, parts: &Parts, _peer: IpAddr) -> Ruling {
+    async fn rule(&self, parts: &Parts, _has_body: bool, _peer: IpAddr) -> Ruling {
         assert!(!parts.headers.contains_key("x-panic"), "as the request asked");
         if parts.headers.contains_key("x-refuse") {
             let answer = Response::builder().status(429).header("weir-error", "limited").header("retry-after", "7");

@@ -4,7 +4,7 @@ use weir_limiter::{InvalidLimit, Limit, Quota};
 
 use super::node::Node;
 use super::waiting::{self, Queue};
-use super::{cost, key, length_of_time, request_match};
+use super::{cost, key, length_of_time, request_match, tier};
 use crate::cost::Cost;
 use crate::fault::Collector;
 use crate::key::Key;
@@ -26,19 +26,26 @@ pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<PolicyL
         .collect();
     let queue = waiting::queue(node, faults);
     let slowdown = waiting::slowdown(node, faults);
-    let limit = limit(node, queue, faults);
+    let rules = Rules { algorithm: node.read("algorithm"), queue };
+    let limit = quota(node, rules, faults);
+    let tiers = tier::compile(node, rules, faults);
     // where the queue is wrong, what would be right may hold more
     let known = limit.as_ref().filter(|_| queue.is_some() || node.child("burst").is_some());
     let cost = node.child("cost").map_or(Some(Cost::Fixed(1)), |c| cost::compile(&c, known, faults));
+    if let (Some(tiers), Some(cost)) = (&tiers, &cost) {
+        tier::can_pass(node, tiers, cost, faults);
+    }
     let on_missing_key = node.read("onMissingKey").unwrap_or_default();
     let enforcement = node.read("enforcement").unwrap_or_default();
     let keys = keys.into_iter().collect::<Option<_>>()?;
     let max_waiting = queue?.map(|queue| queue.max_waiting);
     let (name, limit, cost, slowdown, matches) = (name?, limit?, cost?, slowdown?, matches?);
-    Some(PolicyLimit { name, limit, cost, slowdown, max_waiting, enforcement, matches, keys, on_missing_key })
+    let tiers = tiers?;
+    Some(PolicyLimit { name, limit, tiers, cost, slowdown, max_waiting, enforcement, matches, keys, on_missing_key })
 }
 
-fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
+/// A name of a limit, or of a tier.
+pub(super) fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
     let name: String = node.read("name")?;
     if local_file::is_dns_label(&name) {
         return Some(name);
@@ -47,9 +54,17 @@ fn name(node: &Node<'_>, faults: &mut Collector) -> Option<String> {
     None
 }
 
-/// Algorithm, quota and capacity. `queue` is none where it can't be read, and holds none where the limit has none.
-fn limit(node: &Node<'_>, queue: Option<Option<Queue>>, faults: &mut Collector) -> Option<Limit> {
-    let algorithm: Option<Algorithm> = node.read("algorithm");
+/// What a limit and its tiers have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    algorithm: Option<Algorithm>,
+    /// None where it can't be read; holds none where the limit has none.
+    queue: Option<Option<Queue>>,
+}
+
+/// Algorithm, quota and capacity, from the `rate` and `burst` of a limit or of a tier.
+pub(super) fn quota(node: &Node<'_>, rules: Rules, faults: &mut Collector) -> Option<Limit> {
+    let Rules { algorithm, queue } = rules;
     let is_bucket = |algorithm| matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket);
     if algorithm.is_some_and(|algorithm| !is_bucket(algorithm)) && node.child("burst").is_some() {
         faults.add(node.at("burst"), text::BURST_ALGORITHM);

@@ -11,6 +11,7 @@ use crate::key::Key;
 use crate::{Cost, Fault, OnMissingKey};
 
 mod arbitrary;
+mod matching;
 
 /// A valid spec in which everything is said.
 fn full() -> Value {
@@ -22,6 +23,7 @@ fn full() -> Value {
         "onStoreFailure": "Deny",
         "enforcement": "Enforce",
         "clientAddress": {"from": "Forwarded", "trustedCIDRs": ["10.0.0.0/8", "2001:db8::/32"]},
+        "exempt": [{"match": {"paths": [{"exact": "/healthz"}]}}, {"corsPreflight": true}],
         "response": {
             "headers": ["RateLimit", "XRateLimit"],
             "existing": "Replace",
@@ -32,7 +34,10 @@ fn full() -> Value {
         "limits": [
             {
                 "name": "per-tenant",
-                "match": {"methods": ["GET", "post"], "paths": [{"prefix": "/api"}, {"exact": "/"}]},
+                "match": {"methods": ["GET", "post"], "paths": [{"prefix": "/api"}, {"exact": "/"}], "hosts": ["*.shop.example"],
+                    "headers": [{"name": "X-Plan", "regex": "^(pro|team)$"}], "query": [{"name": "q", "present": true}],
+                    "clientAddresses": ["203.0.113.0/24"], "caseInsensitive": true},
+                "tiers": [{"name": "pro", "match": {"paths": [{"prefix": "/api/pro"}]}, "rate": {"requests": 600, "period": "1m30s"}}],
                 "keys": [{"header": {"name": "X-Tenant"}}, {"clientAddress": {"ipv4PrefixLength": 24}}],
                 "onMissingKey": "Deny",
                 "algorithm": "TokenBucket",
@@ -158,7 +163,7 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         (
             "/answer",
             Some(json!({})),
-            "spec.answer: unknown field; known here: clientAddress, enforcement, limits, onStoreFailure, response, selector",
+            "spec.answer: unknown field; known here: clientAddress, enforcement, exempt, limits, onStoreFailure, response, selector",
         ),
         (
             "/clientAddress",
@@ -493,7 +498,7 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         (
             "/limits/0/match/paths/0/exact",
             Some(json!("/api")),
-            "spec.limits[0].match.paths[0]: must have exactly one of exact, prefix",
+            "spec.limits[0].match.paths[0]: must have exactly one of exact, prefix, regex",
         ),
         (
             "/limits/0/match/paths/0/prefix",

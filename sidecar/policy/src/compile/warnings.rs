@@ -5,8 +5,10 @@ use ipnet::IpNet;
 use super::node::Node;
 use crate::client_address::{ClientAddress, Trust};
 use crate::cost::Cost;
+use crate::exemption::Exemption;
 use crate::fault::Fault;
 use crate::policy::{OnMissingKey, PolicyLimit};
+use crate::request_match::CompiledMatch;
 
 /// What may surprise about where the client's address is taken from.
 pub(super) fn of_client_address(node: &Node<'_>, from: &ClientAddress) -> Vec<Fault> {
@@ -38,9 +40,38 @@ pub(super) fn of_limit(node: &Node<'_>, limit: &PolicyLimit) -> Vec<Fault> {
         );
         warnings.push(Fault { path: node.at("cost.header"), message });
     }
+    let tiers = node.child("tiers").map(|list| list.items()).unwrap_or_default();
+    for (node, tier) in tiers.iter().zip(&limit.tiers) {
+        if let Some(chosen) = chosen_by_client(&tier.matches) {
+            let (tier, limit) = (&tier.name, &limit.name);
+            let message =
+                format!("whoever sends the request chooses {chosen}, so that each may take tier {tier} of {limit}");
+            warnings.push(Fault { path: node.at("match"), message });
+        }
+    }
     if limit.cost == Cost::Fixed(0) && limit.limit.can_ever_pass(0) {
         let message = format!("requests that cost 0 take nothing, so {} refuses nobody", limit.name);
         warnings.push(Fault { path: node.at("cost.value"), message });
     }
     warnings
+}
+
+/// What may surprise about an exemption.
+pub(super) fn of_exemption(node: &Node<'_>, exemption: &Exemption) -> Option<Fault> {
+    let Exemption::Match(matches) = exemption else { return None };
+    let chosen = chosen_by_client(matches)?;
+    let message = format!("whoever sends the request chooses {chosen}, so that each may exempt itself");
+    Some(Fault { path: node.at("match"), message })
+}
+
+/// What a match looks at that clients write as they like, unless it is held to addresses too. Method, host and path say
+/// what is asked of the application: who writes another one gets another answer.
+fn chosen_by_client(matches: &CompiledMatch) -> Option<String> {
+    if !matches.client_addresses.is_empty() {
+        return None;
+    }
+    let headers = matches.headers.iter().map(|header| format!("header {}", header.name));
+    let query = matches.query.iter().map(|parameter| format!("query parameter {}", parameter.name));
+    let chosen: Vec<String> = headers.chain(query).collect();
+    (!chosen.is_empty()).then(|| chosen.join(" and "))
 }

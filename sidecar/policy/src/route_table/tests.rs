@@ -42,7 +42,13 @@ impl Request {
     }
 
     fn view(&self) -> RequestView<'_> {
-        RequestView { method: &self.method, target: &self.target, headers: &self.headers, peer: self.peer }
+        RequestView {
+            method: &self.method,
+            target: &self.target,
+            headers: &self.headers,
+            has_body: false,
+            peer: self.peer,
+        }
     }
 }
 
@@ -462,4 +468,80 @@ fn a_header_is_read_that_a_key_a_cost_or_the_clients_address_is_in() {
         let read = ["x-forwarded-for", "forwarded", "cookie"].map(|name| table.reads(&HeaderName::from_static(name)));
         assert_eq!(read, [name == "x-forwarded-for", name == "forwarded", true]);
     }
+}
+
+#[test]
+fn the_first_tier_that_surely_matches_gives_the_rate_and_a_count_of_its_own() {
+    let tier = |name: &str, plan: &str, requests: u64| {
+        let matches = json!({"headers": [{"name": "x-plan", "regex": plan}]});
+        json!({"name": name, "match": matches, "rate": {"requests": requests, "period": "1m"}})
+    };
+    let more = json!({"tiers": [tier("pro", "^pro$", 50), tier("any", ".", 20), tier("late", "^pro$", 70)]});
+    let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
+    let of = |headers: &[(&'static str, &str)]| {
+        let request = request("GET", "/", headers);
+        let lookup = table.lookup(&request.view());
+        (lookup.checks[0].applied.capacity(), lookup.checks[0].identity.clone())
+    };
+    let (none, pro, free) = (of(&[]), of(&[("x-plan", "pro")]), of(&[("x-plan", "free")]));
+    assert_eq!((none.0, pro.0, free.0), (5, 50, 20));
+    assert!(none.1 != pro.1 && pro.1 != free.1 && none.1 != free.1);
+    // what an application could read as another plan is in no tier
+    assert_eq!(of(&[("x-plan", "pro"), ("x-plan", "free")]), none);
+    assert_eq!(of(&[("x_plan", "pro")]), none);
+    // the name is of a tier, not of a limit or key that spells it
+    let named =
+        RouteTable::new(vec![policy("api", json!([limit("t", json!({"keys": [{"header": {"name": "x-plan"}}]}))]))]);
+    assert_ne!(identity(&named, &request("GET", "/", &[("x-plan", "pro")])), pro.1);
+}
+
+#[test]
+fn a_cost_from_a_header_is_never_more_than_its_tier_holds() {
+    let matches = json!({"headers": [{"name": "x-plan", "exact": "free"}]});
+    let tier = json!({"name": "free", "match": matches, "rate": {"requests": 2, "period": "1m"}});
+    let more = json!({"tiers": [tier], "cost": {"header": {"name": "x-cost"}}});
+    let table = RouteTable::new(vec![policy("api", json!([limit("t", more)]))]);
+    let cost = |headers: &[(&'static str, &str)]| table.lookup(&request("GET", "/", headers).view()).checks[0].cost;
+    assert_eq!(cost(&[("x-cost", "9")]), 5);
+    assert_eq!(cost(&[("x-cost", "9"), ("x-plan", "free")]), 2);
+}
+
+#[test]
+fn what_a_policy_exempts_its_limits_do_not_see_and_those_of_others_do() {
+    let exempt = json!([{"match": {"paths": [{"exact": "/healthz"}]}}]);
+    let spec = json!({"exempt": exempt, "limits": [limit("a", json!({})), limit("b", json!({"keys": [{"header": {"name": "x-tenant"}}], "onMissingKey": "Deny"}))]});
+    let entry = PolicyEntry { namespace: "shop".into(), name: "one".into(), uid: String::new(), generation: 1, spec };
+    let table =
+        RouteTable::new(vec![Arc::new(compile(&entry).unwrap()), policy("two", json!([limit("c", json!({}))]))]);
+    let health = request("GET", "/healthz", &[]);
+    assert_eq!(met(&table, &health), ["two/c"]);
+    let lookup = table.lookup(&health.view());
+    assert!(lookup.rejected.is_none());
+    assert_eq!(
+        lookup.notes.iter().map(|note| (note.limit.name.as_str(), note.kind)).collect::<Vec<_>>(),
+        [("a", NoteKind::Exempt), ("b", NoteKind::Exempt)]
+    );
+    assert!(table.lookup(&request("GET", "/other", &[]).view()).rejected.is_some());
+}
+
+#[test]
+fn headers_that_a_match_a_tier_or_an_exemption_names_are_read() {
+    let by = |name: &str| json!({"headers": [{"name": name, "present": true}]});
+    let tier = json!({"name": "t", "match": by("x-tier"), "rate": {"requests": 1, "period": "1s"}});
+    let limits = json!([limit("t", json!({"match": by("x-match"), "tiers": [tier]}))]);
+    let spec = json!({"exempt": [{"match": by("x-exempt")}, {"corsPreflight": true}], "limits": limits});
+    let entry = PolicyEntry { namespace: "shop".into(), name: "api".into(), uid: String::new(), generation: 1, spec };
+    let table = RouteTable::new(vec![Arc::new(compile(&entry).unwrap())]);
+    for name in [
+        "x-match",
+        "x_match",
+        "x-tier",
+        "x-exempt",
+        "origin",
+        "access-control-request-method",
+        "x-http-method-override",
+    ] {
+        assert!(table.reads(&HeaderName::from_static(name)), "{name}");
+    }
+    assert!(!table.reads(&HeaderName::from_static("x-other")));
 }

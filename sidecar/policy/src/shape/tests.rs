@@ -46,7 +46,7 @@ fn every_word_of_the_schema_is_known() {
 fn every_type_of_the_schema_is_checked() {
     fn walk(schema: &Value) {
         assert!(
-            matches!(schema["type"].as_str(), Some("object" | "array" | "integer" | "string"))
+            matches!(schema["type"].as_str(), Some("object" | "array" | "integer" | "string" | "boolean"))
                 || !words(schema).is_empty(),
             "{schema}"
         );

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CostSpec, Enforcement, KeySource, QueueSpec, RequestMatch, SlowdownSpec, rule};
+use super::{CostSpec, Enforcement, KeySource, QueueSpec, RequestMatch, SlowdownSpec, TierSpec, rule};
 
 /// One limit: which requests, counted by what, and how many. Example: `{name: per-ip, keys: [{clientAddress: {}}],
 /// algorithm: TokenBucket, rate: {requests: 60, period: 1m}, burst: 20}`.
@@ -16,9 +16,7 @@ pub struct LimitSpec {
     #[schemars(length(min = 1, max = 63), extend("x-kubernetes-validations" = rule::limit_name()))]
     pub name: String,
 
-    /// Which requests the limit counts; every part that is given must hold. Left out: all of them. What an application might
-    /// read differently from what was sent (encoded slashes, `..`, method overrides) counts in either reading. Example:
-    /// `{methods: [POST], paths: [{exact: /login}]}`.
+    /// Which requests the limit counts. Left out: all of them. Example: `{methods: [POST], paths: [{exact: /login}]}`.
     #[serde(default, rename = "match", skip_serializing_if = "RequestMatch::is_empty")]
     pub matches: RequestMatch,
 
@@ -50,6 +48,13 @@ pub struct LimitSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub burst: Option<i64>,
+
+    /// Other rates for some of the requests, at most 16; the first that matches applies (nowhere else does order matter). Each
+    /// tier has counts of its own. Left out: `rate` and `burst` are for all. Example: `[{name: pro, match: {headers:
+    /// [{name: x-plan, exact: pro}]}, rate: {requests: 6000, period: 1m}}]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub tiers: Vec<TierSpec>,
 
     /// What a request costs: how many of `rate.requests` or `burst` it takes. Left out: 1. An edit of it keeps what was
     /// counted. Examples: `{value: 5}`, `{header: {name: x-cost}, default: 1, max: 100}`.

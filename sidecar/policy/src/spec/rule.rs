@@ -24,7 +24,15 @@ pub(crate) mod text {
         "SlidingLog keeps the time of each request and allows 100000 at most; for more write algorithm: SlidingWindow";
     pub(crate) const ONE_KEY_SOURCE: &str = "must have exactly one of header, cookie, query, method, host, path, clientAddress; to key by the client's address \
          write clientAddress: {}";
-    pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, such as prefix: /api";
+    pub(crate) const ONE_PATH_FORM: &str = "must have exactly one of exact, prefix, regex, such as prefix: /api";
+    pub(crate) const ONE_FIELD_FORM: &str = "must have exactly one of exact, regex, present, such as exact: pro";
+    pub(crate) const ONLY_TRUE: &str = "must be true: leave it out otherwise";
+    pub(crate) const ONE_EXEMPTION: &str =
+        "must have exactly one of match, corsPreflight, such as match: {paths: [{exact: /healthz}]}";
+    pub(crate) const ANY_PART: &str =
+        "must say which requests: give at least one part, such as paths: [{exact: /healthz}]";
+    pub(crate) const HOST: &str =
+        "must be a host without a port, such as shop.example, or *.shop.example for every name below it";
     pub(crate) const HEADER_NAME: &str =
         "must be a header name such as x-tenant: letters, digits and any of !#$%&'*+-.^_`|~";
     pub(crate) const ONE_TRUST: &str = "must have exactly one of trustedHops, trustedCIDRs, such as trustedHops: 1";
@@ -148,7 +156,24 @@ pub(super) fn networks() -> Value {
 
 /// A path is matched in one way.
 pub(super) fn path_match() -> Value {
-    json!([rule("has(self.exact) != has(self.prefix)", text::ONE_PATH_FORM)])
+    let one = "[has(self.exact), has(self.prefix), has(self.regex)].exists_one(given, given)";
+    json!([rule(one, text::ONE_PATH_FORM)])
+}
+
+/// A header or parameter is matched in one way.
+pub(super) fn field_match() -> Value {
+    let one = "[has(self.exact), has(self.regex), has(self.present)].exists_one(given, given)";
+    json!([rule(one, text::ONE_FIELD_FORM)])
+}
+
+/// What is said is so.
+pub(super) fn only_true() -> Value {
+    json!([rule("self", text::ONLY_TRUE)])
+}
+
+/// An exemption has one reason.
+pub(super) fn exemption() -> Value {
+    json!([rule("has(self.match) != has(self.corsPreflight)", text::ONE_EXEMPTION)])
 }
 
 /// The status of a refusal.

@@ -13,8 +13,17 @@ fn policy(name: &str, response: Value) -> Arc<Policy> {
 }
 
 fn checks(policies: &[Arc<Policy>]) -> Vec<LimitCheck<'_>> {
-    let of = |policy| move |limit| LimitCheck { policy, limit, identity: Vec::new(), cost: 1 };
-    policies.iter().flat_map(|policy| policy.limits.iter().map(of(policy))).collect()
+    let mut all = Vec::new();
+    for policy in policies {
+        all.extend(policy.limits.iter().map(|limit| LimitCheck {
+            policy,
+            limit,
+            applied: limit.limit,
+            identity: Vec::new(),
+            cost: 1,
+        }));
+    }
+    all
 }
 
 const STANDING: Standing = Standing {

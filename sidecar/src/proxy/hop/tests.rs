@@ -7,7 +7,7 @@ use std::net::IpAddr;
 struct Reads(&'static str);
 
 impl Gate for Reads {
-    async fn rule(&self, _: &Parts, _: IpAddr) -> Ruling {
+    async fn rule(&self, _: &Parts, _: bool, _: IpAddr) -> Ruling {
         Ruling::Admit(Default::default())
     }
 

@@ -1,0 +1,98 @@
+//! Which limits could match a request, without looking at each of them: those whose paths or hosts are written out are found
+//! by the request's own, in as many steps as it has segments and labels. So a request takes no longer where there are many
+//! limits that are none of its business.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use crate::host_match::HostPattern;
+use crate::path_match::PathPattern;
+use crate::request_match::CompiledMatch;
+use crate::seen::{PathReadings, Seen};
+
+/// Where a limit stands among all.
+pub(crate) type Place = u32;
+
+/// Each limit is in one of the three.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RouteIndex {
+    by_path: HashMap<Vec<u8>, Vec<Place>>,
+    /// Of the paths in `by_path`.
+    longest: usize,
+    by_host: HashMap<String, Vec<Place>>,
+    /// Those that any request could be for, in order.
+    rest: Vec<Place>,
+}
+
+impl RouteIndex {
+    /// Adds a limit; places come in rising order.
+    pub(crate) fn add(&mut self, place: Place, matches: &CompiledMatch) {
+        let paths: Option<Vec<&[u8]>> = matches.paths.iter().map(PathPattern::fixed_begin).collect();
+        if let Some(paths) = paths.filter(|paths| !paths.is_empty()) {
+            for path in paths {
+                self.longest = self.longest.max(path.len());
+                put(self.by_path.entry(path.to_vec()).or_default(), place);
+            }
+        } else if matches.hosts.is_empty() {
+            self.rest.push(place);
+        } else {
+            for host in &matches.hosts {
+                let (HostPattern::Exact(name) | HostPattern::Below(name)) = host;
+                put(self.by_host.entry(name.clone()).or_default(), place);
+            }
+        }
+    }
+
+    /// The limits that could match, each once, in order.
+    pub(crate) fn candidates(&self, request: &Seen<'_, '_>) -> impl Iterator<Item = Place> {
+        let mut found = SmallVec::<[Place; 16]>::new();
+        if !self.by_path.is_empty() {
+            self.find_by_path(request.paths(), &mut found);
+        }
+        if !self.by_host.is_empty() {
+            self.find_by_host(request.host().unwrap_or_default(), &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        let (mut found, mut rest) = (found.into_iter().peekable(), self.rest.iter().copied().peekable());
+        std::iter::from_fn(move || match (found.peek(), rest.peek()) {
+            (Some(one), Some(other)) if one < other => found.next(),
+            (_, Some(_)) => rest.next(),
+            (_, None) => found.next(),
+        })
+    }
+
+    /// By each path that a reading lies at or below.
+    fn find_by_path(&self, readings: &PathReadings<'_>, found: &mut SmallVec<[Place; 16]>) {
+        let PathReadings::All { paths, .. } = readings else {
+            self.by_path.values().for_each(|places| found.extend_from_slice(places));
+            return;
+        };
+        for path in paths {
+            let near = &path[..path.len().min(self.longest + 1)];
+            let above = near.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).skip(1);
+            for end in above.chain([path.len()]).filter(|end| *end <= self.longest) {
+                found.extend_from_slice(self.by_path.get(&path[..end]).map_or(&[], Vec::as_slice));
+            }
+        }
+    }
+
+    /// By the host and each name that it is below.
+    fn find_by_host(&self, host: &str, found: &mut SmallVec<[Place; 16]>) {
+        let mut name = Some(host);
+        while let Some(this) = name {
+            found.extend_from_slice(self.by_host.get(this).map_or(&[], Vec::as_slice));
+            name = this.split_once('.').map(|(_, above)| above);
+        }
+    }
+}
+
+fn put(places: &mut Vec<Place>, place: Place) {
+    if places.last() != Some(&place) {
+        places.push(place);
+    }
+}
+
+#[cfg(test)]
+mod tests;
