@@ -1,19 +1,20 @@
 //! What a request costs, in the form that runs.
 
-use http::{HeaderMap, HeaderName};
+use http::HeaderName;
 
-use crate::header_key;
 use crate::one_value::Unusable;
+use crate::route_table::RequestView;
+use crate::source::Source;
 
 /// What a request costs, in the limit's units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// The same for every request; 0 takes nothing.
     Fixed(u64),
-    /// What a header says.
-    Header {
-        /// The header.
-        name: HeaderName,
+    /// What the request says.
+    Sent {
+        /// Where.
+        source: CostSource,
         /// Where it is absent, empty or no whole number: 1 to `max`.
         default: u64,
         /// The most that one request costs; at least 1, and no more than can pass.
@@ -21,28 +22,42 @@ pub enum Cost {
     },
 }
 
+/// Where a request says what it costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CostSource {
+    /// In a header.
+    Header(HeaderName),
+    /// In a parameter of the query.
+    Query(String),
+}
+
+impl CostSource {
+    pub(crate) fn source(&self) -> Source<'_> {
+        match self {
+            Self::Header(name) => Source::Header(name),
+            Self::Query(name) => Source::Query(name),
+        }
+    }
+}
+
 impl Cost {
-    /// The header that is read, if one is.
-    pub(crate) fn header_name(&self) -> Option<&HeaderName> {
+    /// What is read of a request, if something is.
+    pub(crate) fn source(&self) -> Option<Source<'_>> {
         match self {
             Self::Fixed(_) => None,
-            Self::Header { name, .. } => Some(name),
+            Self::Sent { source, .. } => Some(source.source()),
         }
     }
 
-    /// True when it is the same for every request.
-    pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self, Self::Fixed(_))
-    }
-
-    /// What a request with these headers costs. Only a fixed cost is ever 0.
-    pub(crate) fn of(&self, headers: &HeaderMap) -> Result<u64, (&HeaderName, Unusable)> {
-        let (name, default, max) = match self {
+    /// What a request costs of a limit that holds `capacity`. Only a fixed cost is ever 0, or more than that.
+    pub(crate) fn of(&self, request: &RequestView<'_>, capacity: u64) -> Result<u64, (Source<'_>, Unusable)> {
+        let (source, default, max) = match self {
             Self::Fixed(value) => return Ok(*value),
-            Self::Header { name, default, max } => (name, *default, *max),
+            Self::Sent { source, default, max } => (source.source(), *default, *max),
         };
-        let value = header_key::read(headers, name).map_err(|why| (name, why))?;
-        Ok(value.and_then(whole_number).map_or(default, |cost| cost.clamp(1, max)))
+        let value = source.read(request).map_err(|why| (source, why))?;
+        let cost = value.and_then(|value| whole_number(&value)).map_or(default, |cost| cost.clamp(1, max));
+        Ok(cost.min(capacity.max(1)))
     }
 }
 
@@ -62,7 +77,9 @@ fn whole_number(text: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use http::{HeaderMap, HeaderValue, Method, Uri};
     use proptest::prelude::*;
 
     use super::*;
@@ -72,8 +89,11 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_bytes(value).unwrap());
         }
-        let cost = Cost::Header { name: HeaderName::from_static("x-cost"), default: 3, max: 10 };
-        cost.of(&map).map_err(|(_, why)| why)
+        let source = CostSource::Header(HeaderName::from_static("x-cost"));
+        let cost = Cost::Sent { source, default: 3, max: 10 };
+        let (method, target, peer) = (Method::GET, Uri::from_static("/"), IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let request = RequestView { method: &method, target: &target, headers: &map, has_body: false, peer };
+        cost.of(&request, 100).map_err(|(_, why)| why)
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use compile::{compile, compile_spec};
 pub use document::{PolicyDocument, PolicyEntry};
 pub use fault::{Fault, Faults};
 pub use local_file::{API_VERSION, KIND, read_policies};
-pub use policy::{Cost, Enforcement, OnMissingKey, OnStoreFailure, Policy, PolicyId, PolicyLimit};
+pub use policy::{Cost, CostSource, Enforcement, OnMissingKey, OnStoreFailure, Policy, PolicyId, PolicyLimit};
 pub use response::{ExistingHeaders, ResetFormat, ResponseOptions, RetryAfterFormat};
 pub use route_table::{LimitCheck, Lookup, Note, NoteKind, Rejection, RejectionReason, RequestView, RouteTable};
 pub use selector::Selector;

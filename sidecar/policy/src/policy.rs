@@ -3,7 +3,7 @@
 use weir_limiter::{Limit, Slowdown};
 
 use crate::client_address::{Client, ClientAddress};
-pub use crate::cost::Cost;
+pub use crate::cost::{Cost, CostSource};
 use crate::exemption::Exemption;
 use crate::fault::Fault;
 use crate::key::Key;
@@ -11,6 +11,7 @@ use crate::request_match::CompiledMatch;
 use crate::response::ResponseOptions;
 use crate::seen::Seen;
 use crate::selector::Selector;
+use crate::source::Source;
 pub use crate::spec::{Enforcement, OnMissingKey, OnStoreFailure};
 use crate::tier::Tier;
 
@@ -85,10 +86,14 @@ impl Policy {
 }
 
 impl PolicyLimit {
+    /// What it reads of a request by name, to count it.
+    fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        self.keys.iter().filter_map(Key::source).chain(self.cost.source())
+    }
+
     fn reads(&self, is: impl Fn(&str) -> bool + Copy) -> bool {
         self.matches.reads(is)
             || self.tiers.iter().any(|tier| tier.matches.reads(is))
-            || self.cost.header_name().is_some_and(|name| is(name.as_str()))
-            || self.keys.iter().filter_map(|key| key.source()?.header_name()).any(|name| is(name.as_str()))
+            || self.sources().filter_map(Source::header_name).any(|name| is(name.as_str()))
     }
 }

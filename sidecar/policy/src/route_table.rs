@@ -219,10 +219,11 @@ impl<'t> Lookup<'t> {
             self.reject(Rejection { policy, limit, reason });
             return;
         }
-        let cost = match limit.cost.of(request.headers) {
+        let applied = tier.map_or(limit.limit, |tier| tier.limit);
+        let cost = match limit.cost.of(request, applied.capacity()) {
             Ok(cost) => cost,
-            Err((name, why)) => {
-                self.reject(Rejection { policy, limit, reason: RejectionReason::unusable(Source::Header(name), why) });
+            Err((source, why)) => {
+                self.reject(Rejection { policy, limit, reason: RejectionReason::unusable(source, why) });
                 return;
             }
         };
@@ -233,8 +234,6 @@ impl<'t> Lookup<'t> {
             Enforcement::Enforce => &mut self.checks,
             Enforcement::Shadow => &mut self.shadows,
         };
-        let applied = tier.map_or(limit.limit, |tier| tier.limit);
-        let cost = if limit.cost.is_fixed() { cost } else { cost.min(applied.capacity().max(1)) };
         checks.push(LimitCheck { policy, limit, applied, identity: identity.into_bytes(), cost });
     }
 

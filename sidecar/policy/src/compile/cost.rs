@@ -4,7 +4,7 @@ use weir_limiter::Limit;
 
 use super::header_name;
 use super::node::Node;
-use crate::cost::Cost;
+use crate::cost::{Cost, CostSource};
 use crate::fault::Collector;
 use crate::spec::text;
 
@@ -13,9 +13,13 @@ use crate::spec::text;
 pub(super) fn compile(node: &Node<'_>, limit: Option<&Limit>, faults: &mut Collector) -> Option<Cost> {
     // a limit of 0 requests refuses all whatever they cost
     let most = limit.filter(|limit| limit.quota().requests() > 0).map(Limit::capacity);
-    match (node.child("value"), node.child("header")) {
-        (Some(value), None) => fixed(node, &value, most, faults),
-        (None, Some(header)) => from_header(node, &header, most, faults),
+    match (node.child("value"), node.child("header"), node.child("query")) {
+        (Some(value), None, None) => fixed(node, &value, most, faults),
+        (None, Some(header), None) => {
+            let source = header_name::compile(&header, faults).map(CostSource::Header);
+            sent(node, source, most, faults)
+        }
+        (None, None, Some(query)) => sent(node, query.read("name").map(CostSource::Query), most, faults),
         // a field of another name has been named; which cost was meant is then anyone's guess
         _ if !node.is_sound() => None,
         _ => {
@@ -38,8 +42,7 @@ fn fixed(node: &Node<'_>, value: &Node<'_>, most: Option<u64>, faults: &mut Coll
     fits.then_some(Cost::Fixed(value))
 }
 
-fn from_header(node: &Node<'_>, header: &Node<'_>, most: Option<u64>, faults: &mut Collector) -> Option<Cost> {
-    let name = header_name::compile(header, faults);
+fn sent(node: &Node<'_>, source: Option<CostSource>, most: Option<u64>, faults: &mut Collector) -> Option<Cost> {
     let number = |field: &str| match node.child(field) {
         Some(number) => Some(Some(u64::try_from(number.value::<i64>()?).ok()?)),
         None => Some(None),
@@ -57,10 +60,10 @@ fn from_header(node: &Node<'_>, header: &Node<'_>, most: Option<u64>, faults: &m
     if let Some(max) = max.flatten() {
         fits = can_pass(&node.at("max"), max, most, faults) && fits;
     }
-    let (name, default, max) = (name?, default?.unwrap_or(1), max?);
+    let (source, default, max) = (source?, default?.unwrap_or(1), max?);
     // of a limit of 0 requests, any will do
     let max = max.or(most).unwrap_or(default);
-    fits.then_some(Cost::Header { name, default, max })
+    fits.then_some(Cost::Sent { source, default, max })
 }
 
 /// Whether a request of this cost can ever pass.

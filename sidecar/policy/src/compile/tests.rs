@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::client_address::{ReportedBy, Trust};
 use crate::key::Key;
-use crate::{Cost, Fault, OnMissingKey};
+use crate::{Cost, CostSource, Fault, OnMissingKey};
 
 mod arbitrary;
 mod matching;
@@ -112,7 +112,7 @@ fn everything_that_is_said_is_in_the_policy() {
     let limit = &policy.limits[1];
     assert_eq!((limit.limit.quota().requests(), limit.limit.capacity()), (60, 20));
     let name = http::HeaderName::from_static("x-cost");
-    assert_eq!(limit.cost, Cost::Header { name, default: 2, max: 15 });
+    assert_eq!(limit.cost, Cost::Sent { source: CostSource::Header(name), default: 2, max: 15 });
     assert_eq!(policy.limits[0].cost, Cost::Fixed(5));
     assert_eq!(limit.slowdown, Some(weir_limiter::Slowdown::new(80, Duration::from_secs(1)).unwrap()));
     let queue = &policy.limits[2];
@@ -383,7 +383,7 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         (
             "/limits/0/cost",
             Some(json!({})),
-            "spec.limits[0].cost: must have exactly one of value, header, such as value: 2 or header: {name: x-cost}",
+            "spec.limits[0].cost: must have exactly one of value, header, query, such as value: 2 or header: {name: x-cost}",
         ),
         ("/limits/0/cost", Some(json!({"default": 2})), "spec.limits[0].cost: must have exactly one of value, header"),
         ("/limits/1/cost/header", Some(json!({"name": "x-cost"})), "spec.limits[1].cost: must have exactly one of"),
@@ -713,7 +713,8 @@ fn a_cost_that_clients_choose_and_one_of_0_warn() {
 #[test]
 fn a_cost_that_is_left_half_open_is_1_to_what_the_limit_holds() {
     let cost = |pointer: &str, spec: Value| compile(&entry(with(pointer, Some(spec)))).unwrap().limits.remove(1).cost;
-    let header = |default, max| Cost::Header { name: http::HeaderName::from_static("x-c"), default, max };
+    let source = || CostSource::Header(http::HeaderName::from_static("x-c"));
+    let header = |default, max| Cost::Sent { source: source(), default, max };
     let said = json!({"header": {"name": "x-c"}});
     assert_eq!(cost("/limits/0/cost", said.clone()), header(1, 20), "burst");
     let mut limit = full()["limits"][0].clone();
@@ -760,7 +761,7 @@ proptest! {
         let limit = &policy.limits[0];
         let dearest = match &limit.cost {
             Cost::Fixed(value) => *value,
-            Cost::Header { default, max, .. } => {
+            Cost::Sent { default, max, .. } => {
                 prop_assert!((1..=*max).contains(default));
                 *max
             }

@@ -9,6 +9,7 @@ use crate::exemption::Exemption;
 use crate::fault::Fault;
 use crate::policy::{OnMissingKey, PolicyLimit};
 use crate::request_match::CompiledMatch;
+use crate::source::Source;
 
 /// What may surprise about where the client's address is taken from.
 pub(super) fn of_client_address(node: &Node<'_>, from: &ClientAddress) -> Vec<Fault> {
@@ -33,12 +34,13 @@ pub(super) fn of_limit(node: &Node<'_>, limit: &PolicyLimit) -> Vec<Fault> {
         let message = format!("Skip leaves requests without {sources} unlimited by {name}");
         warnings.push(Fault { path: node.at("onMissingKey"), message });
     }
-    if let Some(header) = limit.cost.header_name() {
+    if let Some(source) = limit.cost.source() {
         let message = format!(
-            "whoever sends the request chooses what header {header} says, so that each may cost as little as 1 of {}",
+            "whoever sends the request chooses what {source} says, so that each may cost as little as 1 of {}",
             limit.name
         );
-        warnings.push(Fault { path: node.at("cost.header"), message });
+        let field = if matches!(source, Source::Header(_)) { "cost.header" } else { "cost.query" };
+        warnings.push(Fault { path: node.at(field), message });
     }
     let tiers = node.child("tiers").map(|list| list.items()).unwrap_or_default();
     for (node, tier) in tiers.iter().zip(&limit.tiers) {

@@ -545,3 +545,20 @@ fn headers_that_a_match_a_tier_or_an_exemption_names_are_read() {
     }
     assert!(!table.reads(&HeaderName::from_static("x-other")));
 }
+
+#[test]
+fn a_request_costs_what_its_query_says_within_bounds() {
+    let table = costing(json!({"query": {"name": "limit"}, "default": 2, "max": 4}));
+    let cost = |target: &str| table.lookup(&request("GET", target, &[]).view()).checks[0].cost;
+    for (target, costs) in
+        [("/?limit=3", 3), ("/?limit=%33", 3), ("/?limit=9", 4), ("/?limit=0", 1), ("/?limit=all", 2), ("/", 2)]
+    {
+        assert_eq!(cost(target), costs, "{target}");
+    }
+    let twice = request("GET", "/?limit=1&limit=4", &[]);
+    let reason = table.lookup(&twice.view()).rejected.unwrap().reason;
+    assert_eq!(
+        (reason.status().as_u16(), reason.to_string().as_str()),
+        (400, "query parameter limit has more than one value; send it once")
+    );
+}

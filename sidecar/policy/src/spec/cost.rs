@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rule;
+use super::{QueryKey, rule};
 
-/// What a request costs: exactly one of `value`, `header`.
+/// What a request costs: exactly one of `value`, `header`, `query`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = rule::cost()))]
@@ -24,13 +24,18 @@ pub struct CostSpec {
     #[schemars(with = "CostHeader")]
     pub header: Option<CostHeader>,
 
-    /// With `header` only: what a request costs that has no such header, or one that is no whole number; 1 to `max`. Left
-    /// out: 1.
+    /// The parameter of the query that says it, as a header would. Example: `{name: limit}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueryKey")]
+    pub query: Option<QueryKey>,
+
+    /// With `header` or `query` only: what a request costs that has no such header or parameter, or one that is no whole
+    /// number; 1 to `max`. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]
     pub default: Option<i64>,
 
-    /// With `header` only: the most that a request costs, whatever the header says; at most what the limit holds (`burst`,
+    /// With `header` or `query` only: the most that a request costs, whatever it says; at most what the limit holds (`burst`,
     /// or `rate.requests` of an algorithm without one), which it is when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000))]

@@ -41,8 +41,8 @@ pub(crate) mod text {
     pub(crate) const COOKIE_NAME: &str =
         "must be a cookie name such as session: letters, digits and any of !#$%&'*+-.^_`|~";
     pub(crate) const ONE_COST: &str =
-        "must have exactly one of value, header, such as value: 2 or header: {name: x-cost}";
-    pub(crate) const COST_WITH_HEADER: &str = "goes with header only, not with value: leave it out";
+        "must have exactly one of value, header, query, such as value: 2 or header: {name: x-cost}";
+    pub(crate) const COST_WITH_HEADER: &str = "goes with header or query only, not with value: leave it out";
     pub(crate) const COST_DEFAULT: &str = "must be at most max";
     pub(crate) const COST_CAPACITY: &str =
         "must be at most burst, or what the limit holds without it: what costs more can never pass";
@@ -115,7 +115,7 @@ fn cost_can_pass(number: &str, unless: &str) -> Value {
 /// What a request costs is said in one way, and the numbers are in order.
 pub(super) fn cost() -> Value {
     json!([
-        rule("has(self.value) != has(self.header)", text::ONE_COST),
+        rule("[has(self.value), has(self.header), has(self.query)].exists_one(given, given)", text::ONE_COST),
         rule_at(".default", "!has(self.value) || !has(self.default)", text::COST_WITH_HEADER),
         rule_at(".max", "!has(self.value) || !has(self.max)", text::COST_WITH_HEADER),
         rule_at(".default", "!has(self.default) || !has(self.max) || self.default <= self.max", text::COST_DEFAULT),

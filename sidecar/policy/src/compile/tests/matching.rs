@@ -155,3 +155,23 @@ fn what_clients_choose_for_themselves_warns() {
         assert_eq!(warnings(spec(&unchosen)), [""; 0], "{unchosen}");
     }
 }
+
+#[test]
+fn a_cost_from_the_query_is_held_to_what_one_from_a_header_is() {
+    assert_eq!(wrong(json!({"cost": {"query": {"name": "n"}, "max": 10}})), [""; 0]);
+    for (cost, expected) in [
+        (
+            json!({"query": {"name": "n"}, "header": {"name": "n"}}),
+            "cost: must have exactly one of value, header, query",
+        ),
+        (json!({"query": {"name": "n"}, "max": 11}), "cost.max: must be at most burst"),
+        (json!({"query": {"name": "n"}, "default": 3, "max": 2}), "cost.default: must be at most max"),
+        (json!({"query": {"name": ""}}), "cost.query.name: must have at least 1 character"),
+    ] {
+        let found = wrong(json!({"cost": cost}));
+        assert!(found.len() == 1 && found[0].starts_with(&format!("spec.limits[0].{expected}")), "{cost}: {found:#?}");
+    }
+    let limit = json!({"name": "a", "algorithm": "FixedWindow", "rate": {"requests": 9, "period": "1s"}, "cost": {"query": {"name": "n"}}});
+    let said = "spec.limits[0].cost.query: whoever sends the request chooses what query parameter n says, so that each may cost as little as 1 of a";
+    assert_eq!(warnings(json!({"limits": [limit]})), [said]);
+}
