@@ -8,6 +8,7 @@
 mod admin;
 mod app;
 mod client;
+mod decisions;
 mod draining;
 mod examples;
 mod flags;

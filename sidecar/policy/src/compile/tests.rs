@@ -387,7 +387,11 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         ),
         ("/limits/0/cost", Some(json!({"default": 2})), "spec.limits[0].cost: must have exactly one of value, header"),
         ("/limits/1/cost/header", Some(json!({"name": "x-cost"})), "spec.limits[1].cost: must have exactly one of"),
-        ("/limits/1/cost/query", Some(json!({})), "cost.query: unknown field; known here: default, header, max, value"),
+        (
+            "/limits/1/cost/claim",
+            Some(json!({})),
+            "cost.claim: unknown field; known here: default, header, max, query, value",
+        ),
         ("/limits/1/cost/value", Some(json!(-1)), "spec.limits[1].cost.value: must be 0 to 1000000000, is -1"),
         ("/limits/1/cost/value", Some(json!(1.5)), "spec.limits[1].cost.value: must be a whole number"),
         (
@@ -398,9 +402,13 @@ fn each_fault_names_its_field_and_what_would_be_right() {
         (
             "/limits/1/cost/default",
             Some(json!(1)),
-            "spec.limits[1].cost.default: goes with header only, not with value: leave it out",
+            "spec.limits[1].cost.default: goes with header or query only, not with value: leave it out",
         ),
-        ("/limits/1/cost/max", Some(json!(1)), "spec.limits[1].cost.max: goes with header only, not with value"),
+        (
+            "/limits/1/cost/max",
+            Some(json!(1)),
+            "spec.limits[1].cost.max: goes with header or query only, not with value",
+        ),
         (
             "/limits/0/cost",
             Some(json!({"value": 21})),
