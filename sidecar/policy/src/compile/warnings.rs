@@ -66,14 +66,15 @@ pub(super) fn of_exemption(node: &Node<'_>, exemption: &Exemption) -> Option<Fau
     Some(Fault { path: node.at("match"), message })
 }
 
-/// What a match looks at that clients write as they like, unless it is held to addresses too. Method, host and path say
-/// what is asked of the application: who writes another one gets another answer.
+/// What a match looks at that clients write as they like, unless it is held to addresses too. Method and path say what is
+/// asked of the application: who writes another one gets another answer. Many take no notice of the host.
 fn chosen_by_client(matches: &CompiledMatch) -> Option<String> {
     if !matches.client_addresses.is_empty() {
         return None;
     }
     let headers = matches.headers.iter().map(|header| format!("header {}", header.name));
     let query = matches.query.iter().map(|parameter| format!("query parameter {}", parameter.name));
-    let chosen: Vec<String> = headers.chain(query).collect();
+    let host = (!matches.hosts.is_empty()).then(|| Source::Host.to_string());
+    let chosen: Vec<String> = host.into_iter().chain(headers).chain(query).collect();
     (!chosen.is_empty()).then(|| chosen.join(" and "))
 }

@@ -134,7 +134,7 @@ fn each_fault_of_a_tier_names_its_field_and_what_would_be_right() {
 
 #[test]
 fn what_clients_choose_for_themselves_warns() {
-    let by_plan = json!({"headers": [{"name": "x-plan", "exact": "pro"}], "query": [{"name": "q", "present": true}]});
+    let by_plan = json!({"headers": [{"name": "x-plan", "exact": "pro"}], "query": [{"name": "q", "present": true}], "hosts": ["a.example"]});
     let rate = json!({"requests": 10, "period": "1s"});
     let spec = |matches: &Value| {
         let tier = json!({"name": "pro", "match": matches, "rate": rate});
@@ -144,8 +144,8 @@ fn what_clients_choose_for_themselves_warns() {
     assert_eq!(
         warnings(spec(&by_plan)),
         [
-            "spec.exempt[0].match: whoever sends the request chooses header x-plan and query parameter q, so that each may exempt itself",
-            "spec.limits[0].tiers[0].match: whoever sends the request chooses header x-plan and query parameter q, so that each may take tier pro of a",
+            "spec.exempt[0].match: whoever sends the request chooses host and header x-plan and query parameter q, so that each may exempt itself",
+            "spec.limits[0].tiers[0].match: whoever sends the request chooses host and header x-plan and query parameter q, so that each may take tier pro of a",
         ]
     );
     for unchosen in [
