@@ -145,7 +145,7 @@ impl Enforcer {
         let key = |check: &LimitCheck<'_>| {
             // every limit that a table gives out has its entry
             let entry = table.entry(check.limit)?;
-            let key = StateKey::new(&install, &entry.namespace, &check.identity);
+            let key = StateKey::new(&install, &entry.namespace, check.identity.as_bytes());
             Some(Check { key, limit: check.applied, cost: check.cost })
         };
         checks.iter().filter_map(key).collect()

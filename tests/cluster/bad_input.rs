@@ -25,6 +25,27 @@ fn kubectl_apply_refuses_a_wrong_policy_and_names_the_field() {
             &["limits"],
         ),
         ("[{name: a, keys: [{header: {}}], algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]", &["name"]),
+        (
+            "[{name: a, keys: [{host: {}, path: {}}], algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]",
+            &["keys[0]", "exactly one of header, cookie"],
+        ),
+        (
+            "[{name: a, keys: [{cookie: {name: a b}}], algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]",
+            &["cookie.name", "must be a cookie name"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  clientAddress: {trustedHops: 1, \
+             trustedCIDRs: [10.0.0.0/8]}",
+            &["clientAddress", "exactly one of trustedHops, trustedCIDRs"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  clientAddress: {trustedCIDRs: [10.0.0.1]}",
+            &["trustedCIDRs", "must be a network such as 10.0.0.0/8"],
+        ),
+        (
+            "[{name: a, algorithm: FixedWindow, rate: {requests: 1, period: 1m}}]\n  clientAddress: {trustedCIDRs: [10.1.2.3/8]}",
+            &["trustedCIDRs[0]", "write 10.0.0.0/8"],
+        ),
         ("[{name: a, algorithm: GuessWork, rate: {requests: 1, period: 1m}}]", &["algorithm", "TokenBucket"]),
         ("[{name: a, algorithm: FixedWindow}]", &["rate"]),
         ("[]", &["limits"]),

@@ -4,15 +4,17 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use crate::address::Network;
 use crate::source::Source;
 
 /// The format's number, the first byte of every identity. A new number starts every count from zero.
 const VERSION: u8 = 1;
 
-/// Writes an identity, part by part.
-#[derive(Debug)]
-pub(crate) struct Identity(Vec<u8>);
+/// An identity, written part by part. Names and values of ordinary length cost no allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identity(SmallVec<[u8; 96]>);
 
 /// What stands for one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ fn tags(source: Source<'_>) -> [u8; 3] {
 impl Identity {
     /// Begins with what the count belongs to.
     pub(crate) fn new(policy: &str, limit: &str, algorithm: &str) -> Self {
-        let mut identity = Self(Vec::with_capacity(128));
+        let mut identity = Self::default();
         identity.0.push(VERSION);
         identity.part(policy.as_bytes());
         identity.part(limit.as_bytes());
@@ -90,8 +92,10 @@ impl Identity {
         }
     }
 
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
+    /// All that was written.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 
     /// A tag and, where several sources of the kind can be named, the name.

@@ -48,10 +48,13 @@ mod yaml;
 pub use compile::{compile, compile_spec};
 pub use document::{PolicyDocument, PolicyEntry};
 pub use fault::{Fault, Faults};
+pub use identity::Identity;
 pub use local_file::{API_VERSION, KIND, read_policies};
 pub use policy::{Cost, CostSource, Enforcement, OnMissingKey, OnStoreFailure, Policy, PolicyId, PolicyLimit};
 pub use response::{ExistingHeaders, ResetFormat, ResponseOptions, RetryAfterFormat};
-pub use route_table::{LimitCheck, Lookup, Note, NoteKind, Rejection, RejectionReason, RequestView, RouteTable};
+pub use route_table::{
+    Checks, LimitCheck, Lookup, Note, NoteKind, Rejection, RejectionReason, RequestView, RouteTable,
+};
 pub use selector::Selector;
 pub use source::Source;
 pub use spec::RateLimitPolicySpec;

@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+use smallvec::SmallVec;
 use weir_limiter::Limit;
 
 use crate::client_address::Client;
@@ -49,7 +50,7 @@ pub struct RequestView<'r> {
 #[derive(Debug, Default)]
 pub struct Lookup<'t> {
     /// The enforced limits that count it; empty: nothing keeps it back.
-    pub checks: Vec<LimitCheck<'t>>,
+    pub checks: Checks<'t>,
     /// The limits that only count it, if it is admitted.
     pub shadows: Vec<LimitCheck<'t>>,
     /// What such limits can't count and, were they enforced, would have answered.
@@ -59,6 +60,9 @@ pub struct Lookup<'t> {
     /// What metrics want to know besides.
     pub notes: Vec<Note<'t>>,
 }
+
+/// The limits that count a request: nearly always few.
+pub type Checks<'t> = SmallVec<[LimitCheck<'t>; 4]>;
 
 /// One limit that counts the request, and the count it means.
 #[derive(Clone, Debug)]
@@ -71,7 +75,7 @@ pub struct LimitCheck<'t> {
     pub applied: Limit,
     /// The count: policy name, limit name, algorithm, tier and the values of the keys, no two of which ever give the same bytes.
     /// Not the namespace, which the store's key has.
-    pub identity: Vec<u8>,
+    pub identity: Identity,
     /// What this request costs; 0 only where the limit says so of every request.
     pub cost: u64,
 }
@@ -145,7 +149,8 @@ impl RouteTable {
         &self.policies
     }
 
-    /// Holds a request against every limit that could match. A request that none matches costs no allocation.
+    /// Holds a request against every limit that could match. Where paths and keys are written plainly
+    /// and few limits match, which is nearly always, it costs no allocation.
     #[must_use]
     pub fn lookup<'t>(&'t self, request: &RequestView<'_>) -> Lookup<'t> {
         let seen = Seen::new(request);
@@ -230,11 +235,11 @@ impl<'t> Lookup<'t> {
         if missing {
             self.notes.push(Note { policy, limit, kind: NoteKind::MissingKey });
         }
-        let checks = match limit.enforcement {
-            Enforcement::Enforce => &mut self.checks,
-            Enforcement::Shadow => &mut self.shadows,
-        };
-        checks.push(LimitCheck { policy, limit, applied, identity: identity.into_bytes(), cost });
+        let check = LimitCheck { policy, limit, applied, identity, cost };
+        match limit.enforcement {
+            Enforcement::Enforce => self.checks.push(check),
+            Enforcement::Shadow => self.shadows.push(check),
+        }
     }
 
     fn reject(&mut self, rejection: Rejection<'t>) {

@@ -4,7 +4,7 @@ use http::{Request, StatusCode};
 use serde_json::{Value, json};
 use std::time::Duration;
 use weir_limiter::{Outcome, Verdict};
-use weir_policy::{Policy, PolicyEntry};
+use weir_policy::{Identity, Policy, PolicyEntry};
 use weir_store::{Credentials, Namespace};
 
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 9));
@@ -22,7 +22,7 @@ fn checks(policy: &Policy) -> Vec<LimitCheck<'_>> {
     policy
         .limits
         .iter()
-        .map(|limit| LimitCheck { policy, limit, applied: limit.limit, identity: Vec::new(), cost: 1 })
+        .map(|limit| LimitCheck { policy, limit, applied: limit.limit, identity: Identity::default(), cost: 1 })
         .collect()
 }
 

@@ -53,7 +53,7 @@ fn the_format_is_frozen() {
         "0e00000003474554",
         "0f000000022f61",
     ];
-    assert_eq!(hex(&identity.into_bytes()), frozen.concat(), "another format needs another VERSION");
+    assert_eq!(hex(identity.as_bytes()), frozen.concat(), "another format needs another VERSION");
 }
 
 /// Everything that an identity is made of.
@@ -133,7 +133,7 @@ fn encode(parts: &Parts) -> Vec<u8> {
             Part::Path(path) => identity.key(KeyValue::Path(path.into())),
         }
     }
-    identity.into_bytes()
+    identity.as_bytes().to_vec()
 }
 
 /// How many parts follow each tag.

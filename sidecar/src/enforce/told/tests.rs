@@ -2,7 +2,7 @@
 use super::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use weir_policy::{Policy, PolicyEntry, compile};
+use weir_policy::{Identity, Policy, PolicyEntry, compile};
 
 fn policy(name: &str, response: Value) -> Arc<Policy> {
     let limit =
@@ -19,7 +19,7 @@ fn checks(policies: &[Arc<Policy>]) -> Vec<LimitCheck<'_>> {
             policy,
             limit,
             applied: limit.limit,
-            identity: Vec::new(),
+            identity: Identity::default(),
             cost: 1,
         }));
     }
