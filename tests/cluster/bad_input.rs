@@ -55,7 +55,7 @@ fn kubectl_apply_refuses_a_wrong_policy_and_names_the_field() {
         ),
         (
             "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, cost: {value: 1, max: 2}}]",
-            &["cost.max", "goes with header only"],
+            &["cost.max", "goes with header or query only"],
         ),
         (
             "[{name: a, algorithm: FixedWindow, rate: {requests: 9, period: 1m}, cost: {value: 10}}]",

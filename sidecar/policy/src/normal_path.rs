@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::readings;
+
 /// The normal form of `path` (without the query). The asterisk form is `*`; a target without a path has the root.
 pub(crate) fn of(path: &str) -> Cow<'_, [u8]> {
     let raw = path.as_bytes();
@@ -41,20 +43,13 @@ fn normal_escapes(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path;
     while let Some((&byte, tail)) = rest.split_first() {
-        let escape = match (byte, tail) {
-            (b'%', [high, low, after @ ..]) => hex(*high).zip(hex(*low)).map(|(h, l)| (h * 16 + l, after)),
-            _ => None,
+        let escaped = readings::escape(rest);
+        let written = match escaped {
+            Some((byte, _)) => is_unreserved(byte),
+            None => stays(byte),
         };
-        let (byte, written) = match escape {
-            Some((byte, after)) => {
-                rest = after;
-                (byte, is_unreserved(byte))
-            }
-            None => {
-                rest = tail;
-                (byte, stays(byte))
-            }
-        };
+        let (byte, after) = escaped.unwrap_or((byte, tail));
+        rest = after;
         if written {
             out.push(byte);
         } else {
@@ -64,17 +59,14 @@ fn normal_escapes(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What stands in a path as it is (RFC 3986 §3.3); `%` alone is a percent sign that someone forgot to escape.
+/// What stands in a path as it is (RFC 3986 §3.3). A `%` that begins no escape does not: it is a percent sign that someone
+/// forgot to escape.
 fn stays(byte: u8) -> bool {
     is_unreserved(byte) || b"!$&'()*+,;=:@/".contains(&byte)
 }
 
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 fn digit(value: u8) -> u8 {

@@ -65,11 +65,7 @@ pub(crate) fn decoded(path: &[u8], slash: Slash) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path;
     while let Some((&byte, tail)) = rest.split_first() {
-        let escape = match (byte, tail) {
-            (b'%', [high, low, after @ ..]) => hex(*high).zip(hex(*low)).map(|(h, l)| (h * 16 + l, after)),
-            _ => None,
-        };
-        match escape {
+        match escape(rest) {
             Some((b'/', after)) if slash == Slash::Kept => {
                 out.extend_from_slice(b"%2F");
                 rest = after;
@@ -85,6 +81,12 @@ pub(crate) fn decoded(path: &[u8], slash: Slash) -> Vec<u8> {
         }
     }
     out
+}
+
+/// The byte of the escape that `text` begins with, and what comes after; `None` where it begins with none.
+pub(crate) fn escape(text: &[u8]) -> Option<(u8, &[u8])> {
+    let [b'%', high, low, after @ ..] = text else { return None };
+    hex(*high).zip(hex(*low)).map(|(high, low)| (high * 16 + low, after))
 }
 
 /// `path` without slashes at its end.

@@ -1,6 +1,7 @@
 //! Which limits a request meets, and which counts they mean.
 
 use http::HeaderValue;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -553,4 +554,29 @@ fn a_request_costs_what_its_query_says_within_bounds() {
         (reason.status().as_u16(), reason.to_string().as_str()),
         (400, "query parameter limit has more than one value; send it once")
     );
+}
+
+proptest! {
+    /// Whatever is sent, a lookup ends, and it ends the same for the same request.
+    #[test]
+    fn no_request_makes_a_lookup_panic(
+        target in "(/[ -~\u{e9}]{0,20}|[*]|http://[a-z.:@]{1,9}/[ -~]{0,9})",
+        values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 5),
+    ) {
+        let (Ok(target), names) = (target.parse::<Uri>(), ["x-a", "cookie", "cookie", "host", "x-forwarded-for"]) else {
+            return Ok(());
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in names.into_iter().zip(&values) {
+            let mut value = value.clone();
+            value.iter_mut().filter(|b| b.is_ascii_control()).for_each(|b| *b = b';');
+            headers.append(name, HeaderValue::from_bytes(&[&b"x-a="[..], &value].concat()).unwrap());
+        }
+        let request = Request { method: Method::GET, target, headers, peer: "203.0.113.7".parse().unwrap() };
+        for (key, ..) in kinds() {
+            let table = behind_proxies(json!({"trustedHops": 1}), key);
+            let told = || format!("{:?}", table.lookup(&request.view()));
+            prop_assert_eq!(told(), told());
+        }
+    }
 }
