@@ -2,7 +2,8 @@
 //! for each limit. Speed and memory with 1,000,000 keys, the longest stall when many states end, and what a full server
 //! loses. Prints, and gates nothing but that both decide the same.
 //!
-//! `cargo bench -p weir-limiter --bench layout` takes some minutes and 600 MB.
+//! `cargo bench -p weir-limiter --bench layout` takes some minutes and 600 MB; after `--` come the names of parts, if not all
+//! are wanted: same, speed, logs, stalls, evictions.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on ends")]
 
@@ -152,9 +153,15 @@ fn log_memory() {
 }
 
 fn main() {
-    same::both_layouts_decide_the_same();
-    speed_and_memory();
-    log_memory();
-    ends::stalls();
-    ends::evictions();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let parts: [(&str, fn()); 5] = [
+        ("same", same::both_layouts_decide_the_same),
+        ("speed", speed_and_memory),
+        ("logs", log_memory),
+        ("stalls", ends::stalls),
+        ("evictions", ends::evictions),
+    ];
+    for (_, part) in parts.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name)) {
+        part();
+    }
 }
