@@ -16,6 +16,9 @@
 --         nothing and is written over by the next charge.
 -- Uses weir.now, weir.ttl_floor and weir.tags_used. Sets weir.values and weir.tags, by place in KEYS; weir.writers, by
 -- tag, is what writes a state of another layout, and weir.value what looks at a value that was not loaded.
+--
+-- A state stays packed between what reads it and what changes it: most keys are asked for once a call, and a table of
+-- Lua's for each number would cost more than packing does.
 
 local call, pack, unpack_struct, floor = redis.call, struct.pack, struct.unpack, math.floor
 local writers = weir.writers
@@ -24,9 +27,9 @@ local writers = weir.writers
 local values = weir.tags_used % 64 < 32 and call('MGET', unpack(KEYS)) or {}
 weir.values = values
 
--- by place in KEYS; tags[k] is nil before a state was found in the value or put in its place, untils[k] before it
--- was changed
-local tags, xs, ys, zs, ws, gs, untils = {}, {}, {}, {}, {}, {}, {}
+-- by place in KEYS, of what was changed: its tag and how long it matters. Its value is in `values`; a log's is not, and
+-- is false there
+local tags, untils = {}, {}
 weir.tags = tags
 -- places in KEYS of what must be written, in the order first changed
 local order, changes = {}, 0
@@ -35,28 +38,22 @@ local BEYOND, GENERATION, UNCHANGED = 2 ^ 53, 2 ^ 42, -1
 
 -- x, y, z, w, g under key k when it holds a state of algorithm `tag`, else nothing
 function weir.held(k, tag)
-  local found = tags[k]
-  if found == nil then
-    local value = values[k]
-    if value == nil then value = weir.value(k) end
-    local length = value and #value
-    if length == 19 and tag ~= 4 or length == 23 and tag == 4 or length == 27 and (tag == 2 or tag == 3) then
-      local t, x, y, z = unpack_struct('<BdI4I6', value)
-      local g = 0
+  local value = values[k]
+  if value == nil then value = weir.value(k) end
+  local length = value and #value
+  if length == 19 and tag ~= 4 or length == 23 and tag == 4 or length == 27 and (tag == 2 or tag == 3) then
+    local t, x, y, z = unpack_struct('<BdI4I6', value)
+    if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
+      local w, g = nil, 0
+      if length > 19 then
+        w = unpack_struct(tag == 4 and '<I4' or '<d', value, 20)
+      end
       if z >= GENERATION then
         g = floor(z / GENERATION)
         z = z - g * GENERATION
       end
-      if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
-        found, tags[k], xs[k], ys[k], zs[k], gs[k] = t, t, x, y, z, g
-        if length > 19 then
-          ws[k] = unpack_struct(tag == 4 and '<I4' or '<d', value, 20)
-        end
-      end
+      return x, y, z, w, g
     end
-  end
-  if found == tag then
-    return xs[k], ys[k], zs[k], ws[k], gs[k]
   end
 end
 
@@ -66,7 +63,13 @@ function weir.hold(k, tag, x, y, z, ends, w, g)
     changes = changes + 1
     order[changes] = k
   end
-  tags[k], xs[k], ys[k], zs[k], ws[k], gs[k], untils[k] = tag, x, y, z, w, g, ends
+  local value = tag ~= 5 and pack('<BdI4I6', tag, x, y, z + g * GENERATION)
+  if tag == 4 then
+    value = value .. pack('<I4', w)
+  elseif w and w > 0 then
+    value = value .. pack('<d', w)
+  end
+  values[k], tags[k], untils[k] = value, tag, ends
 end
 
 -- changes what key k holds and leaves it the life that it has
@@ -77,26 +80,19 @@ end
 -- writes each changed state once, value and time to live in one step. Whole milliseconds and one more reach past its
 -- end, because Redis keeps a key through the millisecond in which it expires.
 function weir.write_states()
-  local now, ttl_floor = weir.now, weir.ttl_floor
+  local now, ttl_floor, keys = weir.now, weir.ttl_floor, KEYS
   for i = 1, changes do
     local k = order[i]
-    local tag, ends, w = tags[k], untils[k], ws[k]
+    local ends = untils[k]
     local ttl = floor((ends - now) / 1000) + 1
     if ttl < ttl_floor then ttl = ttl_floor end
+    local tag, value = tags[k], values[k]
     if tag == 5 then
       writers[tag](k, ends ~= UNCHANGED and ttl)
+    elseif ends == UNCHANGED then
+      call('SET', keys[k], value, 'KEEPTTL')
     else
-      local value = pack('<BdI4I6', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION)
-      if tag == 4 then
-        value = value .. pack('<I4', w)
-      elseif w and w > 0 then
-        value = value .. pack('<d', w)
-      end
-      if ends == UNCHANGED then
-        call('SET', KEYS[k], value, 'KEEPTTL')
-      else
-        call('PSETEX', KEYS[k], ttl, value)
-      end
+      call('PSETEX', keys[k], ttl, value)
     end
   end
 end

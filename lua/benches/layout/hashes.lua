@@ -87,32 +87,26 @@ else
   end
 end
 
-local tags, xs, ys, zs, ws, gs, untils = {}, {}, {}, {}, {}, {}, {}
+local untils = {}
 local order, changes = {}, 0
 
 -- as in state.lua
 function weir.held(k, tag)
-  local found = tags[k]
-  if found == nil then
-    local value = values[k]
-    local length = value and #value
-    if length == 19 and tag ~= 4 or length == 23 and tag == 4 or length == 27 and (tag == 2 or tag == 3) then
-      local t, x, y, z = unpack_struct('<BdI4I6', value)
-      local g = 0
+  local value = values[k]
+  local length = value and #value
+  if length == 19 and tag ~= 4 or length == 23 and tag == 4 or length == 27 and (tag == 2 or tag == 3) then
+    local t, x, y, z = unpack_struct('<BdI4I6', value)
+    if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
+      local w, g = nil, 0
+      if length > 19 then
+        w = unpack_struct(tag == 4 and '<I4' or '<d', value, 20)
+      end
       if z >= GENERATION then
         g = floor(z / GENERATION)
         z = z - g * GENERATION
       end
-      if t == tag and x >= 0 and x < BEYOND and x % 1 == 0 and z > 0 then
-        found, tags[k], xs[k], ys[k], zs[k], gs[k] = t, t, x, y, z, g
-        if length > 19 then
-          ws[k] = unpack_struct(tag == 4 and '<I4' or '<d', value, 20)
-        end
-      end
+      return x, y, z, w, g
     end
-  end
-  if found == tag then
-    return xs[k], ys[k], zs[k], ws[k], gs[k]
   end
 end
 
@@ -121,7 +115,13 @@ function weir.hold(k, tag, x, y, z, ends, w, g)
     changes = changes + 1
     order[changes] = k
   end
-  tags[k], xs[k], ys[k], zs[k], ws[k], gs[k], untils[k] = tag, x, y, z, w, g, ends
+  local value = pack('<BdI4I6', tag, x, y, z + g * GENERATION)
+  if tag == 4 then
+    value = value .. pack('<I4', w)
+  elseif w and w > 0 then
+    value = value .. pack('<d', w)
+  end
+  values[k], untils[k] = value, ends
 end
 
 function weir.hold_on(k, tag, x, y, z, w, g)
@@ -131,13 +131,7 @@ end
 function weir.write_states()
   for i = 1, changes do
     local k = order[i]
-    local tag, ends, w = tags[k], untils[k], ws[k]
-    local value = pack('<BdI4I6', tag, xs[k], ys[k], zs[k] + gs[k] * GENERATION)
-    if tag == 4 then
-      value = value .. pack('<I4', w)
-    elseif w and w > 0 then
-      value = value .. pack('<d', w)
-    end
+    local ends, value = untils[k], values[k]
     local pair = loaded[one_pair and 1 or (unpack_struct('<I2', places, k * 2 - 1))]
     if ends == UNCHANGED then
       call('HSET', found_in[k], given[k + BEFORE_FIRST], value)
