@@ -2,9 +2,9 @@
 //!
 //! `cargo bench -p weir-limiter --bench decisions` starts a redis-server of its own and asks for distinct keys out of
 //! 20,000, in calls of 1, 64 and 256 requests; calls of 1 are pipelined 64 deep. All are admitted, and no state ends
-//! meanwhile, but for the busy logs'. The CPU time is the server process's own, from `/proc/<pid>/stat`; the time inside the
-//! script is what `INFO commandstats` tells. Rounds of all are interleaved, and the median of five is told with the lowest
-//! and the highest. A ratio is of two rows of one round.
+//! meanwhile, but for the busy logs'. Then it asks for one hot key, in calls of one entry for 64 callers. The CPU time is the
+//! server process's own, from `/proc/<pid>/stat`; the time inside the script is what `INFO commandstats` tells. Rounds of
+//! all are interleaved, and the median of five is told with the lowest and the highest. A ratio is of two rows of one round.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on ends")]
 
@@ -60,6 +60,11 @@ const N: u64 = 1_000;
 /// Logs that are asked for all the time, and their period: some hundred units are in each, and one passes as one comes.
 const BUSY: (usize, Duration) = (300, Duration::from_millis(500));
 
+/// Of one key at once.
+const CALLERS: u16 = 64;
+/// Decisions about one hot key, coalesced: more than of others, for a round of these to take time that can be told.
+const COALESCED: usize = 40 * DECISIONS;
+
 fn quota(requests: u64, period: Duration) -> Quota {
     Quota::new(requests, period).expect("in range")
 }
@@ -107,6 +112,20 @@ fn calls(limit: Limit, batch: usize, digest: &str, names: &[String]) -> Vec<redi
         .collect()
 }
 
+/// Calls ready to send for one hot key, each asked for by 64 callers at once: pipelined so many deep.
+fn coalesced_calls(limit: Limit, depth: usize, digest: &str, hot: &str) -> Vec<redis::Pipeline> {
+    let mut packed = Batch::new();
+    packed.push_many(&[Check { key: hot, limit, cost: 1 }], CALLERS);
+    let call = || {
+        let mut pipeline = redis::pipe();
+        for _ in 0..depth {
+            pipeline.cmd("EVALSHA").arg(digest).arg(1).arg(packed.keys()).arg(packed.args());
+        }
+        pipeline
+    };
+    (0..COALESCED / usize::from(CALLERS) / depth).map(|_| call()).collect()
+}
+
 /// Calls of a script that takes one key.
 fn calls_of_one(digest: &str, args: &[u64], depth: usize, names: &[String]) -> Vec<redis::Pipeline> {
     let mut next = 0;
@@ -143,11 +162,31 @@ fn rows(digest: &str, textbook: &str, sorted_set: &str) -> Vec<Row> {
         }
         rows.push((format!("busy SlidingLog, batch {batch}"), batch, calls(log(BUSY.1), batch, digest, &busy)));
     }
+    rows.extend(coalesced_rows(digest, textbook, &all[0]));
     rows
 }
 
+/// Of one hot key: the textbook, and callers of whom many are one entry.
+fn coalesced_rows(digest: &str, textbook: &str, hot: &String) -> Vec<Row> {
+    let plenty = [1_000_000_000, 1_000_000_000, 1];
+    let roomy = Limit::token_bucket(quota(1_000_000_000, Duration::from_secs(1)), 1_000_000_000);
+    // one passes a day
+    let empty = Limit::token_bucket(quota(1, Duration::from_secs(24 * 3600)), 1);
+    let mut rows = vec![(TEXTBOOK_HOT.to_owned(), 1, calls_of_one(textbook, &plenty, 64, std::slice::from_ref(hot)))];
+    for (name, depth, limit) in [(HOT, 1, roomy), (HOT_DEEP, 64, roomy), (REFUSED, 1, empty)] {
+        let calls = coalesced_calls(limit.expect("in range"), depth, digest, hot);
+        rows.push((name.to_owned(), usize::from(CALLERS), calls));
+    }
+    rows
+}
+
+const TEXTBOOK_HOT: &str = "textbook bucket, one hot key, 64 deep";
+const HOT: &str = "one hot key asked by 64 callers, coalesced";
+const HOT_DEEP: &str = "one hot key asked by 64 callers, coalesced, 64 deep";
+const REFUSED: &str = "one hot key refused to 64 callers, coalesced";
+
 /// Rows to compare: this one by that one.
-const RATIOS: [(&str, &str); 7] = [
+const RATIOS: [(&str, &str); 9] = [
     ("TokenBucket, batch 64", "textbook bucket, 64 deep"),
     ("TokenBucket, batch 256", "textbook bucket, 256 deep"),
     ("SlidingLog, batch 1", "sorted set, 64 deep"),
@@ -155,6 +194,8 @@ const RATIOS: [(&str, &str); 7] = [
     ("busy SlidingLog, batch 1", "busy sorted set, 64 deep"),
     ("busy SlidingLog, batch 64", "busy sorted set, 64 deep"),
     ("busy SlidingLog, batch 256", "busy sorted set, 256 deep"),
+    (HOT, TEXTBOOK_HOT),
+    (HOT_DEEP, TEXTBOOK_HOT),
 ];
 
 fn redis_figures() {
@@ -176,9 +217,9 @@ fn redis_figures() {
             script.push((script_micros(&mut client) - inside) * 1000.0 / decisions);
         }
     }
-    println!("decisions per CPU second of Redis                 | ns inside the script per decision");
+    println!("{:89} | ns inside the script per decision", "decisions per CPU second of Redis");
     for ((name, _, _), (per_second, script)) in rows.iter().zip(&figures) {
-        println!("{name:30} {:36} | {}", told(per_second.clone()), told(script.clone()));
+        println!("{name:52} {:36} | {}", told(per_second.clone()), told(script.clone()));
     }
     let of = |name: &str| &figures[rows.iter().position(|row| row.0 == name).expect(name)].0;
     for (row, by) in RATIOS {

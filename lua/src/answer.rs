@@ -36,6 +36,28 @@ pub(crate) struct Seen {
     pub(crate) generation: u8,
 }
 
+// === impl Seen ===
+
+impl Seen {
+    /// What was seen `charges` charges of `check` earlier, at the same instant, of a key that no other check charged since;
+    /// none when so many can't have been.
+    pub(crate) fn before(&self, check: Asked<'_>, charges: u16) -> Option<Self> {
+        let units = check.cost.checked_mul(u64::from(charges))?;
+        let limit = check.limit;
+        match limit.algorithm() {
+            Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog => {
+                // where there was nothing before, the oldest unit of a log is one of these: all are as old
+                Some(Self { part: u64::from(self.part).checked_sub(units)? as u32, ..*self })
+            }
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+                let (taken, after) = (limit.time_of(units), bucket::ahead(self));
+                let ahead = (taken <= after).then(|| after.minus(taken, limit.requests()))?;
+                Some(Self { ahead: ahead.whole, part: ahead.numerator, ..*self })
+            }
+        }
+    }
+}
+
 /// What a check is tried at: its own cost and what the same request takes from the same key before it. A read stays one.
 pub(crate) fn sum_of_costs(cost: u64, before: impl Iterator<Item = u64>) -> u64 {
     if cost == 0 { 0 } else { before.fold(cost, u64::saturating_add) }

@@ -1,12 +1,11 @@
 //! Many requests packed for one call of the script. What the bytes mean is told at the head of `decide.lua`.
 
 use crate::answer::{Asked, sum_of_costs};
-use crate::bucket::Taken;
 use crate::decision::Check;
-use crate::exact::Exact;
 use crate::key_table::KeyTable;
-use crate::limit::{Algorithm, Limit};
-use crate::receipt::{Charge, Receipt};
+use crate::limit::Limit;
+use crate::packed::{COALESCED, Packed, REFUND, pack_check, pack_limit, pack_refund, tag};
+use crate::receipt::Receipt;
 use crate::reply::{self, InvalidReply, Reply};
 use crate::time::Timestamp;
 
@@ -32,6 +31,8 @@ pub struct Batch {
     packed_limits: Vec<u8>,
     packed_groups: Vec<u8>,
     entries: Vec<Entry>,
+    /// Requests and refunds in all entries.
+    len: usize,
     /// All checks of all groups.
     checks: Vec<Packed>,
 }
@@ -41,33 +42,13 @@ pub struct Batch {
 pub(crate) enum Entry {
     /// A request of so many checks.
     Request(u16),
+    /// A request of so many checks, asked so many times in a row.
+    Coalesced {
+        size: u16,
+        asked: u16,
+    },
     Refund,
 }
-
-/// What the reply needs to know of a check.
-#[derive(Clone, Copy, Debug)]
-struct Packed {
-    key: u16,
-    /// Place in `limits`.
-    limit: u16,
-    /// Own cost.
-    own: u64,
-    /// What it is tried at: with what the group takes from the same key before it.
-    cost: u64,
-}
-
-/// Tags of limits in the arguments and of states in the values: the script's `tag` of the same name.
-const NEVER: u8 = 0;
-const FIXED_WINDOW: u8 = 1;
-const TOKEN_BUCKET: u8 = 2;
-const LEAKY_BUCKET: u8 = 3;
-const SLIDING_WINDOW: u8 = 4;
-const SLIDING_LOG: u8 = 5;
-/// Of a limit only: its state is the leaky bucket's.
-const QUEUE: u8 = 6;
-
-/// Kinds of entry among the groups, after a group's size of 0.
-const REFUND: u8 = 1;
 
 // === impl Batch ===
 
@@ -89,21 +70,33 @@ impl Batch {
     /// # Panics
     /// When a group has more than [`MAX_CHECKS`](Self::MAX_CHECKS) checks, or the batch 65,536 distinct keys or limits.
     pub fn push<K: AsRef<[u8]>>(&mut self, group: &[Check<K>]) {
-        assert!(group.len() <= Self::MAX_CHECKS, "a group has at most {} checks", Self::MAX_CHECKS);
-        let first = self.checks.len();
-        self.entries.push(Entry::Request(group.len() as u16));
-        if group.is_empty() {
+        let size = Self::size_of(group);
+        self.entries.push(Entry::Request(size));
+        self.len += 1;
+        if size > 0 {
+            self.packed_groups.extend_from_slice(&size.to_le_bytes());
+            self.add_checks(group);
+        }
+    }
+
+    /// Adds the same request `asked` times in a row: the answers, of which there are as many, and what the keys hold
+    /// afterwards are those of as many calls of [`push`](Self::push). Redis decides all of them in one step, but for a group
+    /// that has several checks on one key or one under N = 0.
+    ///
+    /// # Panics
+    /// As [`push`](Self::push).
+    pub fn push_many<K: AsRef<[u8]>>(&mut self, group: &[Check<K>], asked: u16) {
+        let size = Self::size_of(group);
+        if asked < 2 || !coalesces(group) {
+            (0..asked).for_each(|_| self.push(group));
             return;
         }
-        self.packed_groups.extend_from_slice(&(group.len() as u16).to_le_bytes());
-        for check in group {
-            let key = place(self.keys.place(check.key.as_ref()));
-            let limit = self.limit(&check.limit);
-            let same_key = self.checks[first..].iter().filter(|before| before.key == key).map(|before| before.own);
-            let packed = Packed { key, limit, own: check.cost, cost: sum_of_costs(check.cost, same_key) };
-            pack_check(&mut self.packed_groups, packed, &check.limit);
-            self.checks.push(packed);
-        }
+        self.entries.push(Entry::Coalesced { size, asked });
+        self.len += usize::from(asked);
+        self.packed_groups.extend_from_slice(&[0, 0, COALESCED]);
+        [asked, size].iter().for_each(|number| self.packed_groups.extend_from_slice(&number.to_le_bytes()));
+        self.add_checks(group);
+        self.uses(0, COALESCED);
     }
 
     /// Adds a refund: what `receipt` says was taken from `key` is given back, in its place in the order, as far as it can be
@@ -114,8 +107,9 @@ impl Batch {
     pub fn push_refund<K: AsRef<[u8]>>(&mut self, key: K, receipt: Receipt) {
         let key = place(self.keys.place(key.as_ref()));
         self.entries.push(Entry::Refund);
+        self.len += 1;
         let tag = pack_refund(&mut self.packed_groups, key, &receipt);
-        self.uses(tag, REFUND);
+        self.uses(1 << tag, REFUND);
     }
 
     /// Whether `checks` more checks keep the batch within [`MAX_KEYS`](Self::MAX_KEYS). An empty batch takes any group.
@@ -125,7 +119,7 @@ impl Batch {
 
     /// How many requests and refunds.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.len
     }
 
     /// Whether it holds neither.
@@ -155,6 +149,7 @@ impl Batch {
         self.packed_limits.clear();
         self.packed_groups.clear();
         self.entries.clear();
+        self.len = 0;
         self.checks.clear();
     }
 
@@ -172,17 +167,35 @@ impl Batch {
             return found as u16;
         }
         self.limits.push(*limit);
-        self.uses(tag(limit), 0);
+        self.uses(1 << tag(limit), 0);
         pack_limit(&mut self.packed_limits, limit);
         place(self.limits.len() - 1)
     }
 
-    /// Notes what the script needs, which is the first that it is told.
-    fn uses(&mut self, tag: u8, kind: u8) {
+    /// The number of checks of a group.
+    fn size_of<K>(group: &[Check<K>]) -> u16 {
+        assert!(group.len() <= Self::MAX_CHECKS, "a group has at most {} checks", Self::MAX_CHECKS);
+        group.len() as u16
+    }
+
+    fn add_checks<K: AsRef<[u8]>>(&mut self, group: &[Check<K>]) {
+        let first = self.checks.len();
+        for check in group {
+            let key = place(self.keys.place(check.key.as_ref()));
+            let limit = self.limit(&check.limit);
+            let same_key = self.checks[first..].iter().filter(|before| before.key == key).map(|before| before.own);
+            let packed = Packed { key, limit, own: check.cost, cost: sum_of_costs(check.cost, same_key) };
+            pack_check(&mut self.packed_groups, packed, &check.limit);
+            self.checks.push(packed);
+        }
+    }
+
+    /// Notes what the script needs, which is the first that it is told: bits of tags, and a kind of entry.
+    fn uses(&mut self, tags: u8, kind: u8) {
         if self.packed_limits.is_empty() {
             self.packed_limits.extend_from_slice(&[0, 0]);
         }
-        self.packed_limits[0] |= 1 << tag;
+        self.packed_limits[0] |= tags;
         self.packed_limits[1] |= kind;
     }
 }
@@ -194,80 +207,14 @@ pub fn test_clock(now: Timestamp, ttl_floor_ms: u32) -> Vec<u8> {
     [(now.as_micros() as f64).to_le_bytes(), f64::from(ttl_floor_ms).to_le_bytes()].concat()
 }
 
+/// Whether the script can decide this group asked several times as one entry.
+fn coalesces<K: AsRef<[u8]>>(group: &[Check<K>]) -> bool {
+    let alone =
+        |(i, check): (usize, &Check<K>)| group[..i].iter().all(|other| other.key.as_ref() != check.key.as_ref());
+    !group.is_empty() && group.iter().all(|check| check.limit.requests() > 0) && group.iter().enumerate().all(alone)
+}
+
 fn place(index: usize) -> u16 {
     assert!(index < usize::from(u16::MAX), "a batch has at most 65,535 distinct keys and limits");
     index as u16
-}
-
-fn tag(limit: &Limit) -> u8 {
-    match limit.algorithm() {
-        _ if limit.requests() == 0 => NEVER,
-        Algorithm::FixedWindow => FIXED_WINDOW,
-        Algorithm::SlidingLog => SLIDING_LOG,
-        Algorithm::SlidingWindow => SLIDING_WINDOW,
-        Algorithm::TokenBucket => TOKEN_BUCKET,
-        Algorithm::LeakyBucket if limit.max_wait().is_some() => QUEUE,
-        Algorithm::LeakyBucket => LEAKY_BUCKET,
-    }
-}
-
-fn pack_limit(out: &mut Vec<u8>, limit: &Limit) {
-    out.push(tag(limit));
-    match limit.algorithm() {
-        _ if limit.requests() == 0 => return,
-        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
-            out.extend_from_slice(&(limit.period() as f64).to_le_bytes());
-        }
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
-            let tolerance = limit.tolerance();
-            out.extend_from_slice(&(tolerance.whole as f64).to_le_bytes());
-            out.extend_from_slice(&tolerance.numerator.to_le_bytes());
-        }
-    }
-    out.extend_from_slice(&limit.requests().to_le_bytes());
-    if let Some(wait) = limit.max_wait_micros() {
-        out.extend_from_slice(&(wait as f64).to_le_bytes());
-    }
-}
-
-fn pack_check(out: &mut Vec<u8>, check: Packed, limit: &Limit) {
-    // more than the capacity is refused whatever it is: one unit more keeps every sum below 2^53
-    let cost = check.cost.min(limit.capacity() + 1);
-    let taken = match limit.algorithm() {
-        _ if limit.requests() == 0 => Exact::default(),
-        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
-            Exact { whole: cost, numerator: 0 }
-        }
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => limit.time_of(cost),
-    };
-    // KEYS counts from 1
-    out.extend_from_slice(&(check.key + 1).to_le_bytes());
-    out.extend_from_slice(&(check.limit + 1).to_le_bytes());
-    out.extend_from_slice(&(taken.whole as f64).to_le_bytes());
-    out.extend_from_slice(&taken.numerator.to_le_bytes());
-}
-
-/// Packs a refund and tells the tag of the state that it is for.
-fn pack_refund(out: &mut Vec<u8>, key: u16, receipt: &Receipt) -> u8 {
-    let (tag, flag, times, numbers) = match &receipt.charge {
-        Charge::FixedWindow { end, period, units } => (FIXED_WINDOW, false, [*end, *period, 0], [*units, 0, 0]),
-        Charge::SlidingWindow { end, period, units, began } => {
-            (SLIDING_WINDOW, *began, [*end, *period, 0], [*units, 0, 0])
-        }
-        Charge::SlidingLog { instant, period, units } => (SLIDING_LOG, false, [*instant, *period, 0], [*units, 0, 0]),
-        Charge::TokenBucket(taken) => pack_taken(TOKEN_BUCKET, taken),
-        Charge::LeakyBucket(taken) => pack_taken(LEAKY_BUCKET, taken),
-    };
-    out.extend_from_slice(&0_u16.to_le_bytes());
-    out.push(REFUND);
-    out.extend_from_slice(&(key + 1).to_le_bytes());
-    out.extend_from_slice(&[tag, receipt.generation, u8::from(flag)]);
-    times.iter().for_each(|time| out.extend_from_slice(&(*time as f64).to_le_bytes()));
-    numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-    tag
-}
-
-fn pack_taken(tag: u8, taken: &Taken) -> (u8, bool, [u64; 3], [u32; 3]) {
-    let times = [taken.base.whole, taken.taken.whole, taken.given_back];
-    (tag, taken.queued, times, [taken.base.numerator, taken.taken.numerator, taken.requests])
 }

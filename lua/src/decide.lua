@@ -1,18 +1,20 @@
 -- Decides a batch of requests, in order. A request is a group of checks: all pass and are charged, or none is.
 --
 -- KEYS     the distinct keys of all checks, 1 to 2,000, all in one slot of a cluster
--- ARGV[1]  '<BB' which tags there are, the bit 2^tag for each, and which kinds of other entries, 1 for refunds; then
---          the distinct limits, packed one after another: tag '<B', then what that algorithm's read_limit reads
+-- ARGV[1]  '<BB' which tags there are, the bit 2^tag for each, and which kinds of other entries, 1 for refunds and 2
+--          for coalesced requests; then the distinct limits, packed one after another: tag '<B', then what that
+--          algorithm's read_limit reads
 -- ARGV[2]  the groups and other entries, packed one after another: '<I2' number of checks (1 or more), then for each
 --          check '<I2I2dI4': place in KEYS, place of the limit (both from 1), and the cost as a whole number and a
 --          numerator in the algorithm's own unit. When a group has several checks on one key, the cost of each is the
 --          sum of the costs on that key so far, but a cost of 0, which only reads, stays 0.
---          Or '<I2' 0 for another entry, '<B' its kind, then what it is: 1 a refund (refund.lua)
+--          Or '<I2' 0 for another entry, '<B' its kind, then what it is: 1 a refund (refund.lua), 2 a group asked
+--          several times in a row (coalesced.lua)
 -- ARGV[3]  in a test: see clock.lua
 -- reply    '<d' now (µs since the Unix epoch); then for each check, in order, what its algorithm's answer packs: '<B'
 --          the flag, and numbers of the state after the group. The flag is 0 when the group was refused, else 1 + 2·g,
 --          where g is the generation of what was charged. All else (remaining, reset, wait, receipt) the caller derives
---          from these and the limit
+--          from these and the limit. For another entry what its file tells
 --
 -- Times are µs, and every number is whole and below 2^53. All writes come after all decisions, each key at most
 -- once; the first write is one that Redis refuses when it is out of memory, so nothing is half written.
@@ -30,6 +32,7 @@ local unpack_struct = struct.unpack
 local algorithms = weir.algorithms
 
 local limits, count, position = {}, 0, 3
+weir.limits = limits
 local packed_limits = ARGV[1]
 while position <= #packed_limits do
   local tag

@@ -32,6 +32,7 @@ mod fixed_window;
 mod key_table;
 mod limit;
 pub mod model;
+mod packed;
 mod quota;
 mod receipt;
 mod reply;

@@ -51,13 +51,14 @@ pub(crate) fn read<'b>(
             Entry::Request(size) => {
                 // a request without checks passes
                 let admitted = size == 0 || rest.first().is_some_and(|flag| flag % 2 == 1);
-                told.clear();
-                for check in first..first + usize::from(size) {
-                    let (seen, after) = seen(rest, admitted, asked(check).limit).ok_or(InvalidReply::Entry(i))?;
-                    rest = after;
-                    told.push(seen);
-                }
-                read.decisions.push(answer::decision(now, admitted, &told, |check| asked(first + check)));
+                let asked = |check| asked(first + check);
+                rest = group(rest, admitted, size, asked, &mut told).ok_or(InvalidReply::Entry(i))?;
+                read.decisions.push(answer::decision(now, admitted, &told, asked));
+                first += usize::from(size);
+            }
+            Entry::Coalesced { size, asked: times } => {
+                let asked = |check| asked(first + check);
+                rest = coalesced(now, rest, size, times, asked, &mut read.decisions).ok_or(InvalidReply::Entry(i))?;
                 first += usize::from(size);
             }
             Entry::Refund => {
@@ -68,6 +69,55 @@ pub(crate) fn read<'b>(
         }
     }
     if rest.is_empty() { Ok(read) } else { Err(InvalidReply::TooLong(rest.len())) }
+}
+
+/// Reads the numbers of a group's checks into `told` and tells what follows; none when they are not what the script writes.
+fn group<'r, 'b>(
+    mut rest: &'r [u8],
+    admitted: bool,
+    size: u16,
+    asked: impl Fn(usize) -> Asked<'b>,
+    told: &mut Vec<Seen>,
+) -> Option<&'r [u8]> {
+    told.clear();
+    for check in 0..usize::from(size) {
+        let (seen, after) = seen(rest, admitted, asked(check).limit)?;
+        rest = after;
+        told.push(seen);
+    }
+    Some(rest)
+}
+
+/// The decisions about a group that was asked `times` times in a row, and what follows. The script tells the last that was
+/// admitted, of which those before it follow, and what all were told that were refused.
+fn coalesced<'r, 'b>(
+    now: u64,
+    reply: &'r [u8],
+    size: u16,
+    times: u16,
+    asked: impl Fn(usize) -> Asked<'b> + Copy,
+    decisions: &mut Vec<Decision>,
+) -> Option<&'r [u8]> {
+    let (admitted, mut rest) = reply.split_first_chunk().map(|(first, rest)| (u16::from_le_bytes(*first), rest))?;
+    let refused = times.checked_sub(admitted)?;
+    let (mut last, mut earlier) = (Vec::new(), Vec::new());
+    if admitted > 0 {
+        rest = group(rest, true, size, asked, &mut last)?;
+        // what was before the first was something too
+        last.iter().enumerate().try_for_each(|(check, seen)| seen.before(asked(check), admitted).map(drop))?;
+        for charges in (0..admitted).rev() {
+            earlier.clear();
+            for (check, seen) in last.iter().enumerate() {
+                earlier.push(seen.before(asked(check), charges)?);
+            }
+            decisions.push(answer::decision(now, true, &earlier, asked));
+        }
+    }
+    if refused > 0 {
+        rest = group(rest, false, size, asked, &mut last)?;
+        decisions.extend((0..refused).map(|_| answer::decision(now, false, &last, asked)));
+    }
+    Some(rest)
 }
 
 /// The numbers of one check, and what follows; none when they are not numbers or the check is told otherwise than its

@@ -10,7 +10,8 @@ pub fn decide_script() -> &'static str {
         let mut script = String::from(
             "local weir = { algorithms = {}, writers = {}, entries = {} }\n\
              weir.tags_used, weir.kinds_used = ARGV[1]:byte(1, 2)\n\
-             weir.refunds = weir.kinds_used % 2 == 1\n",
+             weir.refunds = weir.kinds_used % 2 == 1\n\
+             weir.coalesced = weir.kinds_used % 4 >= 2\n",
         );
         push_part(&mut script, "true", include_str!("clock.lua"));
         push_part(&mut script, "true", include_str!("state.lua"));
@@ -21,6 +22,7 @@ pub fn decide_script() -> &'static str {
         push_part(&mut script, &used(&[4]), include_str!("sliding_window.lua"));
         push_part(&mut script, &used(&[5]), include_str!("sliding_log.lua"));
         push_part(&mut script, "weir.refunds", include_str!("refund.lua"));
+        push_part(&mut script, "weir.coalesced", include_str!("coalesced.lua"));
         push_code(&mut script, include_str!("decide.lua"));
         script
     });

@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation is a failed test, with its line")]
 
+mod coalesced;
 mod concurrency;
 mod histories;
 mod laws;
