@@ -1,9 +1,9 @@
 //! Several limits on one request, of one policy and of two: the first that is exhausted refuses, and who is refused is
 //! charged nowhere.
 use super::app::App;
-use super::client::{Answer, Connection};
+use super::client::{Answer, Connection, get};
 use super::examples::example;
-use super::policies::{PolicyFile, enough_of, now};
+use super::policies::{PolicyFile, enough_of, now, per_user};
 use super::sidecar::Sidecar;
 use std::net::Ipv4Addr;
 
@@ -99,4 +99,19 @@ async fn layers(text: &str) -> Vec<(&'static str, Vec<String>, Vec<&'static str>
     told.push(("nor by way of both", elsewhere.posts("/things", 1).await, vec!["layers/per-address", "other/posts"]));
     told.push(("what passed was served", vec![app.served().to_string()], vec!["660"]));
     told
+}
+
+#[tokio::test]
+async fn every_port_is_limited_and_counts_with_the_others() {
+    enough_of(3600, 60).await;
+    let file = PolicyFile::new(&per_user(3));
+    let (first, second) = (App::start().await, App::start().await);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sidecar =
+        Sidecar::start(first.address, &["--policy", file.flag(), "--route", &format!("{port}={}", second.address)]);
+    let ask = async |address| get(address, "/", &[("x-user", "ann")]).await.status;
+    assert_ne!(sidecar.listen, port);
+    assert_eq!([ask(sidecar.listen).await, ask(port).await, ask(sidecar.listen).await], [200; 3]);
+    assert_eq!([ask(port).await, ask(sidecar.listen).await], [429; 2]);
+    assert_eq!((first.served(), second.served()), (2, 1));
 }
