@@ -9,14 +9,15 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 const PREFIX: &[u8] = b"weir:{";
 const TAG_END: &[u8] = b"}:";
 /// A Kubernetes namespace is a DNS label (RFC 1123): at most 63 bytes.
 const NAMESPACE_MAX: usize = 63;
 const DIGEST_BYTES: usize = 16;
-const DIGEST_DIGITS: usize = 2 * DIGEST_BYTES;
+/// Of base64: a name is most of what a key takes in Redis.
+const DIGEST_DIGITS: usize = 22;
 const KEY_MAX: usize = PREFIX.len() + NAMESPACE_MAX + TAG_END.len() + DIGEST_DIGITS;
 
 /// The secret of 32 bytes that keys the digests of one install.
@@ -123,7 +124,10 @@ impl StateKey {
         key.append(PREFIX);
         key.append(namespace.as_str().as_bytes());
         key.append(TAG_END);
-        key.append(&digest.to_hex().as_bytes()[..DIGEST_DIGITS]);
+        let mut digits = [0; DIGEST_DIGITS];
+        // 16 bytes are 22 digits
+        let _ = URL_SAFE_NO_PAD.encode_slice(&digest.as_bytes()[..DIGEST_BYTES], &mut digits);
+        key.append(&digits);
         key
     }
 
@@ -133,7 +137,7 @@ impl StateKey {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// The first eight hex digits of the digest, for logs.
+    /// The first eight digits of the digest, for logs.
     #[must_use]
     pub fn short(&self) -> &str {
         std::str::from_utf8(&self.digest()[..8]).unwrap_or_default()
