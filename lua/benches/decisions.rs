@@ -88,7 +88,7 @@ fn limits() -> Vec<(&'static str, Limit)> {
 }
 
 fn names(keys: usize) -> Vec<String> {
-    (0..keys).map(|i| format!("weir:{{shop}}:{:032x}", (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
+    (0..keys).map(|i| format!("weir:{{shop}}:{:022x}", (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
 }
 
 /// Calls ready to send, over keys in a scattered order.

@@ -11,7 +11,7 @@ pub(crate) enum Layout {
 }
 
 /// Bytes of a key that tell it from others of its limit.
-pub(crate) const DIGEST: usize = 31;
+pub(crate) const DIGEST: usize = 21;
 
 impl Layout {
     pub(crate) const ALL: [Self; 2] = [Self::Strings, Self::Hashes];
