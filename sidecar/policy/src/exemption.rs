@@ -3,6 +3,7 @@
 use http::{HeaderMap, HeaderName, Method, header};
 
 use crate::client_address::Client;
+use crate::method_match;
 use crate::request_match::CompiledMatch;
 use crate::seen::Seen;
 
@@ -36,11 +37,12 @@ impl Exemption {
     }
 }
 
-/// As the Fetch standard has it: two headers, each once, and nothing of who asks.
+/// As the Fetch standard has it: two headers, each once, and nothing of who asks. No browser has it ask for another method.
 fn is_preflight(headers: &HeaderMap) -> bool {
     let once = |name: HeaderName| headers.get_all(name).iter().count() == 1;
     once(header::ORIGIN)
         && once(header::ACCESS_CONTROL_REQUEST_METHOD)
         && !headers.contains_key(header::AUTHORIZATION)
         && !headers.contains_key(header::COOKIE)
+        && !headers.keys().any(method_match::is_override)
 }

@@ -25,9 +25,13 @@ pub(crate) struct Text {
     folded: bool,
 }
 
-/// A regular expression over bytes. It takes time in proportion to the text, whatever the text is.
+/// A regular expression over bytes, of which `.` is any, a line's end too: no byte that a client puts in is a way past `.*`. It
+/// takes time in proportion to the text, whatever the text is.
 #[derive(Clone, Debug)]
-pub(crate) struct Expression(Regex);
+pub(crate) struct Expression {
+    regex: Regex,
+    folded: bool,
+}
 
 impl Pattern {
     pub(crate) fn matches(&self, value: &[u8]) -> bool {
@@ -74,11 +78,12 @@ impl Expression {
     pub(crate) fn parse(text: &str, case_insensitive: bool) -> Result<Self, String> {
         let built = RegexBuilder::new(text)
             .unicode(false)
+            .dot_matches_new_line(true)
             .case_insensitive(case_insensitive)
             .size_limit(COMPILED)
             .dfa_size_limit(COMPILED)
             .build();
-        built.map(Self).map_err(|error| match error {
+        built.map(|regex| Self { regex, folded: case_insensitive }).map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => {
                 format!("is too large: it takes more than {} KiB; count less in it, such as {{1,10}}", COMPILED / 1024)
             }
@@ -92,13 +97,13 @@ impl Expression {
     }
 
     pub(crate) fn matches(&self, value: &[u8]) -> bool {
-        self.0.is_match(value)
+        self.regex.is_match(value)
     }
 }
 
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_str() == other.0.as_str()
+        (self.regex.as_str(), self.folded) == (other.regex.as_str(), other.folded)
     }
 }
 
@@ -113,8 +118,11 @@ mod tests {
         assert!(!matches("^b+$", "abbc"));
         assert!(!matches("ABBC", "abbc"));
         assert!(Expression::parse("ABBC", true).unwrap().matches(b"abbc"));
-        // bytes that are no text
-        assert!(Expression::parse("^.$", false).unwrap().matches(b"\xff"));
+        assert_ne!(Expression::parse("a", true), Expression::parse("a", false));
+        // bytes that are no text, or end a line
+        let any = Expression::parse("^.$", false).unwrap();
+        assert!((0..=255).all(|byte| any.matches(&[byte])));
+        assert!(!matches("^a$", "a\n"));
     }
 
     #[test]

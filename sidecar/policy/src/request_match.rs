@@ -39,7 +39,9 @@ impl CompiledMatch {
             && (self.paths.is_empty() || PathPattern::any_matches(&self.paths, request.paths()))
             && self.headers.iter().all(|header| header.may_match(headers))
             && self.query.iter().all(|parameter| request.queries().any(|query| parameter.may_match(query)))
-            && self.is_for_host_and_client(request, client)
+            // a request that names no host, as HTTP/1.0 has them, is for the one that the application likes
+            && (self.hosts.is_empty() || request.host().is_none_or(|host| self.is_for_host(host)))
+            && self.is_for_client(client)
     }
 
     /// True when every application reads the request so that it is meant.
@@ -49,17 +51,20 @@ impl CompiledMatch {
             && (self.paths.is_empty() || PathPattern::all_match(&self.paths, request.paths()))
             && self.headers.iter().all(|header| header.surely_matches(headers))
             && self.query.iter().all(|parameter| request.queries().all(|query| parameter.surely_matches(query)))
-            && self.is_for_host_and_client(request, client)
+            && (self.hosts.is_empty() || request.host().is_some_and(|host| self.is_for_host(host)))
+            && self.is_for_client(client)
     }
 
-    /// There is one way to read these.
-    fn is_for_host_and_client(&self, request: &Seen<'_, '_>, client: &Client<'_>) -> bool {
-        let host = |host: &HostPattern| request.host().is_some_and(|of_request| host.matches(of_request));
-        (self.hosts.is_empty() || self.hosts.iter().any(host))
-            && (self.client_addresses.is_empty() || {
-                let address = client.address();
-                self.client_addresses.iter().any(|network| network.contains(&address))
-            })
+    fn is_for_host(&self, host: &str) -> bool {
+        self.hosts.iter().any(|pattern| pattern.matches(host))
+    }
+
+    /// There is one way to read it.
+    fn is_for_client(&self, client: &Client<'_>) -> bool {
+        self.client_addresses.is_empty() || {
+            let address = client.address();
+            self.client_addresses.iter().any(|network| network.contains(&address))
+        }
     }
 
     /// True when it reads a header of which `is` holds, besides those that reports of addresses and methods stand in.

@@ -51,7 +51,7 @@ impl RouteIndex {
             self.find_by_path(request.paths(), &mut found);
         }
         if !self.by_host.is_empty() {
-            self.find_by_host(request.host().unwrap_or_default(), &mut found);
+            self.find_by_host(request.host(), &mut found);
         }
         found.sort_unstable();
         found.dedup();
@@ -78,9 +78,12 @@ impl RouteIndex {
         }
     }
 
-    /// By the host and each name that it is below.
-    fn find_by_host(&self, host: &str, found: &mut SmallVec<[Place; 16]>) {
-        let mut name = Some(host);
+    /// By the host and each name that it is below; a request that names none may be for any.
+    fn find_by_host(&self, host: Option<&str>, found: &mut SmallVec<[Place; 16]>) {
+        if host.is_none() {
+            self.by_host.values().for_each(|places| found.extend_from_slice(places));
+        }
+        let mut name = host;
         while let Some(this) = name {
             found.extend_from_slice(self.by_host.get(this).map_or(&[], Vec::as_slice));
             name = this.split_once('.').map(|(_, above)| above);

@@ -69,7 +69,9 @@ fn all_parts_must_hold_and_of_a_list_one_or_all() {
     let elsewhere = [("host", "b.example"), ("x-plan", "pro"), ("x-team", "")];
     assert_eq!(holds(matches, &request("GET", "/a?q=1", &elsewhere)), NO);
     assert_eq!(holds(json!({"clientAddresses": ["198.51.100.0/24"]}), &request("GET", "/", &[])), NO);
-    assert_eq!(holds(json!({"hosts": ["a.example"]}), &request("GET", "/", &[])), NO);
+    for unnamed in [&[][..], &[("host", "")]] {
+        assert_eq!(holds(json!({"hosts": ["a.example"]}), &request("GET", "/", unnamed)), MAYBE);
+    }
 }
 
 #[test]
@@ -86,6 +88,7 @@ fn a_path_that_can_be_read_otherwise_is_limited_and_not_exempt() {
     for (target, told) in [("/api", YES), ("/api/", YES), ("/api/x", YES), ("/apis", NO), ("/x/..%2fapi", MAYBE)] {
         assert_eq!(holds(api.clone(), &request("GET", target, &[])), told, "{target}");
     }
+    assert_eq!(holds(json!({"paths": [{"regex": "^/a/.*$"}]}), &request("GET", "/a/b%0Ac", &[])), YES);
     assert_eq!(holds(json!({"paths": [{"regex": "^/$"}]}), &request("GET", "/", &[])), YES);
     assert_eq!(holds(json!({"paths": [{"regex": "/$"}]}), &request("GET", "/a", &[])), NO);
     assert_eq!(holds(json!({"paths": [{"regex": "^/a$"}]}), &request("GET", "/a/", &[])), MAYBE);
@@ -155,7 +158,9 @@ fn a_preflight_is_what_browsers_send_and_nothing_else() {
     assert!(!exempt(&request("GET", "/any", &asked)));
     assert!(!exempt(&request("OPTIONS", "/any", &asked[..1])));
     assert!(!exempt(&request("OPTIONS", "/any", &asked[1..])));
-    for more in [("origin", "https://b.example"), ("authorization", "Bearer x"), ("cookie", "a=b"), asked[1]] {
+    let overriding = [("x-http-method-override", "PUT"), ("x_http_method", "OPTIONS")];
+    let who = [("authorization", "Bearer x"), ("authorization", ""), ("cookie", "a=b")];
+    for more in [[("origin", "https://b.example"), asked[1]].as_slice(), &overriding, &who].concat() {
         assert!(!exempt(&request("OPTIONS", "/any", &[asked[0], asked[1], more])), "{more:?}");
     }
     let with_body = Request { has_body: true, ..request("OPTIONS", "/any", &asked) };

@@ -17,7 +17,7 @@ pub struct ExemptionSpec {
     pub matches: Option<RequestMatch>,
 
     /// true: CORS preflights, as browsers send them before a request to another origin: OPTIONS with one Origin and one
-    /// Access-Control-Request-Method, without a body, Authorization or Cookie.
+    /// Access-Control-Request-Method, without a body, Authorization, Cookie or a header that overrides the method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool", extend("x-kubernetes-validations" = rule::only_true()))]
     pub cors_preflight: Option<bool>,

@@ -22,8 +22,8 @@ pub struct PathMatch {
     pub prefix: Option<String>,
 
     /// A regular expression of at most 512 characters, in the syntax of https://docs.rs/regex without look-around and
-    /// back-references; its classes are ASCII. It may match anywhere in the decoded path: begin it with `^` and end it with `$` where that
-    /// is not meant. Example: `^/v[0-9]+/orders$`.
+    /// back-references; its classes are ASCII, and `.` is any byte. It may match anywhere in the decoded path: begin it with
+    /// `^` and end it with `$` where that is not meant. Example: `^/v[0-9]+/orders$`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1, max = 512))]
     pub regex: Option<String>,

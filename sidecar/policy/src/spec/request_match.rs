@@ -24,7 +24,8 @@ pub struct RequestMatch {
 
     /// Hosts, 1 to 32, without a port; one of them must match. `*.shop.example` matches every name below shop.example,
     /// not shop.example itself. Upper and lower case are the same; names with other letters are written as they travel
-    /// (`xn--...`). Left out: every host. Example: `[shop.example, "*.shop.example"]`.
+    /// (`xn--...`). A request that names no host may be for any of them. Left out: every host. Example:
+    /// `[shop.example, "*.shop.example"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     // their form would cost more than all CEL rules of a resource may
     #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 253)))]
