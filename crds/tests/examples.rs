@@ -25,9 +25,11 @@ fn every_example_compiles_and_warns_of_nothing_that_it_does_not_explain() {
         read,
         [
             "cost",
+            "exempt",
             "keys",
             "layers",
             "login",
+            "matching",
             "per-client-behind-proxy",
             "per-tenant",
             "queue",

@@ -1,6 +1,6 @@
 //! Every example does what its comments promise.
 use super::app::App;
-use super::client::{Connection, ask, get};
+use super::client::{Connection, ask, get, raw, request};
 use super::policies::enough_of_the_hour;
 use super::responses::items;
 use super::shadows::counted;
@@ -25,9 +25,11 @@ fn every_example_has_a_test() {
     // quickstart and layers are tested elsewhere
     let known = [
         "cost",
+        "exempt",
         "keys",
         "layers",
         "login",
+        "matching",
         "per-client-behind-proxy",
         "per-tenant",
         "queue",
@@ -260,4 +262,104 @@ async fn a_client_behind_the_proxy_is_the_one_that_the_proxy_names_whatever_it_w
         assert_eq!(status, if sent < 10 { 200 } else { 429 }, "{sent}");
     }
     assert_eq!(app.served(), 21);
+}
+
+/// Sends a request so often, and tells its statuses.
+async fn statuses(connection: &mut Connection, times: usize, path: &str, headers: &[(&str, &str)]) -> Vec<u16> {
+    let mut all = Vec::new();
+    for _ in 0..times {
+        all.push(connection.get(path, headers).await.unwrap().status);
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_match_is_by_host_path_header_and_parameter_however_they_are_written() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("matching")]);
+    let mut connection = Connection::to(sidecar.listen);
+    let on = |path, host: &str| {
+        let mut request = request(Method::GET, sidecar.listen, path, &[], "");
+        request.headers_mut().insert("host", host.parse().unwrap());
+        request
+    };
+    let ways = [
+        ("/v1/exports", "shop.example"),
+        ("/v2/exports/7", "eu.shop.example:8080"),
+        ("/v10/%65xports", "SHOP.example."),
+        ("/x/../v1/exports", "a.b.shop.example"),
+        ("/v1/exports/", "shop.example"),
+    ];
+    for (path, host) in ways {
+        assert_eq!(connection.send(on(path, host)).await.unwrap().status, 200, "{path} {host}");
+    }
+    for (path, host) in ways {
+        let refused = connection.send(on(path, host)).await.unwrap();
+        assert_eq!(refused.status, 429, "{path} {host}");
+        assert_eq!(refused.json()["violated-policies"], serde_json::json!(["matching/exports"]));
+    }
+    for (path, host) in [
+        ("/v1/exports-list", "shop.example"),
+        ("/vx/exports", "shop.example"),
+        ("/api/v1/exports", "shop.example"),
+        ("/v1/exports", "workshop.example"),
+        ("/v1/exports", "shop.example.org"),
+    ] {
+        let answer = connection.send(on(path, host)).await.unwrap();
+        assert_eq!((answer.status, answer.header("x-ratelimit-limit")), (200, None), "{path} {host}");
+    }
+    // names no host, which HTTP/1.0 allows
+    let unnamed = raw(sidecar.listen, "GET /v1/exports HTTP/1.0\r\n\r\n").await;
+    assert!(unnamed.contains(" 429 "), "{unnamed}");
+    for header in [("x-trace", "1"), ("X-Trace", ""), ("x_trace", "yes")] {
+        assert_eq!(connection.get("/", &[header]).await.unwrap().status, 200, "{header:?}");
+    }
+    assert_eq!(statuses(&mut connection, 1, "/", &[("x-trace", "0")]).await, [429]);
+    for query in ["?format=pdf", "?Format=PDF", "?page=1&format=%70df", "?format=csv&format=pdf"] {
+        assert_eq!(connection.get(&format!("/report{query}"), &[]).await.unwrap().status, 200, "{query}");
+    }
+    assert_eq!(statuses(&mut connection, 1, "/other?format=pdf", &[]).await, [429]);
+    assert_eq!(statuses(&mut connection, 2, "/report?format=csv", &[]).await, [200, 200]);
+}
+
+#[tokio::test]
+async fn what_is_exempt_is_neither_counted_nor_told_and_what_could_be_more_counts() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("exempt")]);
+    let preflight = [("origin", "https://shop.example"), ("access-control-request-method", "PUT")];
+    let and = |more| [preflight[0], preflight[1], more];
+    // before and after the limit is used up
+    for left in [10, 0] {
+        for (method, path, headers) in [
+            (Method::GET, "/healthz", &[][..]),
+            (Method::HEAD, "/healthz/?deep", &[]),
+            (Method::OPTIONS, "/orders", &preflight),
+            (Method::OPTIONS, "/orders", &and(("access-control-request-headers", "content-type"))),
+        ] {
+            let answer = ask(method.clone(), sidecar.listen, path, headers, "").await;
+            assert_eq!((answer.status, answer.header("x-ratelimit-limit")), (200, None), "{left} {method} {path}");
+        }
+        if left == 0 {
+            break;
+        }
+        let counted = [
+            (Method::POST, "/healthz", &[][..], ""),
+            (Method::GET, "/x/../healthz", &[], ""),
+            (Method::OPTIONS, "/orders", &and(("x-http-method-override", "PUT")), ""),
+            (Method::GET, "/healthz/more", &[], ""),
+            (Method::GET, "/healthz", &[("x-http-method-override", "POST")], ""),
+            (Method::OPTIONS, "/orders", &preflight[..1], ""),
+            (Method::OPTIONS, "/orders", &and(("cookie", "session=a")), ""),
+            (Method::OPTIONS, "/orders", &and(("authorization", "Bearer x")), ""),
+            (Method::OPTIONS, "/orders", &and(("origin", "https://other.example")), ""),
+            (Method::OPTIONS, "/orders", &preflight, "a body"),
+        ];
+        for (sent, (method, path, headers, body)) in counted.into_iter().enumerate() {
+            let answer = ask(method, sidecar.listen, path, headers, body).await;
+            assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (200, 9 - sent as u64), "{path}");
+        }
+        assert_eq!(get(sidecar.listen, "/", &[]).await.status, 429);
+    }
 }
