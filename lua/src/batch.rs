@@ -80,14 +80,14 @@ impl Batch {
     }
 
     /// Adds the same request `asked` times in a row: the answers, of which there are as many, and what the keys hold
-    /// afterwards are those of as many calls of [`push`](Self::push). Redis decides all of them in one step, but for a group
-    /// that has several checks on one key or one under N = 0.
+    /// afterwards are those of as many calls of [`push`](Self::push). Redis decides all of them in one step where
+    /// the group [`coalesces`](Self::coalesces).
     ///
     /// # Panics
     /// As [`push`](Self::push).
     pub fn push_many<K: AsRef<[u8]>>(&mut self, group: &[Check<K>], asked: u16) {
         let size = Self::size_of(group);
-        if asked < 2 || !coalesces(group) {
+        if asked < 2 || !Self::coalesces(group) {
             (0..asked).for_each(|_| self.push(group));
             return;
         }
@@ -97,6 +97,13 @@ impl Batch {
         [asked, size].iter().for_each(|number| self.packed_groups.extend_from_slice(&number.to_le_bytes()));
         self.add_checks(group);
         self.uses(0, COALESCED);
+    }
+
+    /// Whether this group, asked often, is one entry: not when it has several checks on one key or one under N = 0.
+    pub fn coalesces<K: AsRef<[u8]>>(group: &[Check<K>]) -> bool {
+        let alone =
+            |(i, check): (usize, &Check<K>)| group[..i].iter().all(|other| other.key.as_ref() != check.key.as_ref());
+        !group.is_empty() && group.iter().all(|check| check.limit.requests() > 0) && group.iter().enumerate().all(alone)
     }
 
     /// Adds a refund: what `receipt` says was taken from `key` is given back, in its place in the order, as far as it can be
@@ -205,13 +212,6 @@ impl Batch {
 /// states vanish before their time.
 pub fn test_clock(now: Timestamp, ttl_floor_ms: u32) -> Vec<u8> {
     [(now.as_micros() as f64).to_le_bytes(), f64::from(ttl_floor_ms).to_le_bytes()].concat()
-}
-
-/// Whether the script can decide this group asked several times as one entry.
-fn coalesces<K: AsRef<[u8]>>(group: &[Check<K>]) -> bool {
-    let alone =
-        |(i, check): (usize, &Check<K>)| group[..i].iter().all(|other| other.key.as_ref() != check.key.as_ref());
-    !group.is_empty() && group.iter().all(|check| check.limit.requests() > 0) && group.iter().enumerate().all(alone)
 }
 
 fn place(index: usize) -> u16 {

@@ -1,5 +1,7 @@
 //! What callers hand to the worker of a Redis store, and the group of decisions and refunds that one call carries.
 
+mod asked;
+
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -10,8 +12,10 @@ use weir_limiter::{Batch, Check, Decision};
 use crate::key::StateKey;
 use crate::reason::{Reason, StoreError};
 use crate::refunds::{Entry, Refund};
+use asked::Asked;
 
-/// Checks in one call: about a millisecond in which Redis serves nobody else. More in a call saves next to nothing.
+/// Checks in one call, those of requests that ask the same counted once: about a millisecond in which Redis serves nobody
+/// else. More in a call saves next to nothing.
 const CHECKS_IN_A_CALL: usize = 256;
 
 /// One thing to ask Redis.
@@ -35,7 +39,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(crate) struct Group {
     batch: Batch,
     refunds: Vec<(usize, Entry)>,
-    replies: Vec<Reply<Decision>>,
+    asked: Asked,
 }
 
 // === impl Job ===
@@ -60,7 +64,7 @@ impl Group {
     /// take no more than half of a call.
     pub(crate) fn fill(&mut self, refunds: &mut VecDeque<Refund>, queue: &mut VecDeque<Request>, now: Instant) -> bool {
         self.batch.clear();
-        self.replies.clear();
+        self.asked.clear();
         self.refunds.clear();
         let mut checks = 0;
         while let Some(refund) = refunds.pop_front() {
@@ -81,20 +85,21 @@ impl Group {
             if request.deadline <= now || request.reply.is_closed() {
                 continue;
             }
+            let Some(request) = self.asked.join(request) else { continue };
             checks += request.checks.len();
-            if checks > CHECKS_IN_A_CALL && !self.replies.is_empty() {
+            if checks > CHECKS_IN_A_CALL && !self.asked.is_empty() {
                 queue.push_front(request);
                 break;
             }
-            self.batch.push(&request.checks);
-            self.replies.push(request.reply);
+            self.asked.push(request);
         }
+        self.asked.pack(&mut self.batch);
         !self.batch.is_empty()
     }
 
     /// How many decisions the call carries.
     pub(crate) fn len(&self) -> usize {
-        self.replies.len()
+        self.asked.len()
     }
 
     /// The call.
@@ -125,14 +130,14 @@ impl Group {
                 for (number, entry) in self.refunds.drain(..) {
                     entry.settle(given_back.by_ref().take(number));
                 }
-                for (reply, decision) in self.replies.drain(..).zip(answer.decisions) {
+                for (reply, decision) in self.asked.replies().zip(answer.decisions) {
                     let _ = reply.send(Ok(decision));
                 }
                 Ok(())
             }
             Err(error) => {
                 self.refunds.clear();
-                for reply in self.replies.drain(..) {
+                for reply in self.asked.replies() {
                     let _ = reply.send(Err(error.clone()));
                 }
                 Err(error)

@@ -33,13 +33,25 @@ fn a_call_carries_at_most_256_checks_and_the_rest_waits_in_order() {
 }
 
 #[test]
-fn requests_for_one_key_are_one_call_with_one_key() {
+fn requests_for_one_key_are_one_call_with_one_key_however_many_they_are() {
     let now = Instant::now();
-    let requests = (0..256).map(|_| request(&[7], now + Duration::from_secs(1)));
+    let requests = (0..2_000).map(|_| request(&[7], now + Duration::from_secs(1)));
     let (mut queue, answers): (VecDeque<_>, Vec<_>) = requests.unzip();
     let mut group = Group::default();
     assert!(group.fill(&mut VecDeque::new(), &mut queue, now));
-    assert_eq!((group.len(), group.batch.distinct_keys()), (256, 1));
+    assert_eq!((group.len(), group.batch.distinct_keys()), (2_000, 1));
+    assert!(queue.is_empty() && group.batch.args().concat().len() < 64);
+    drop(answers);
+}
+
+#[test]
+fn those_who_ask_what_a_full_call_asks_already_go_with_it() {
+    let now = Instant::now();
+    let requests = (0..256).chain(0..10).chain([256]).map(|key| request(&[key], now + Duration::from_secs(1)));
+    let (mut queue, answers): (VecDeque<_>, Vec<_>) = requests.unzip();
+    let mut group = Group::default();
+    assert!(group.fill(&mut VecDeque::new(), &mut queue, now));
+    assert_eq!((group.len(), group.batch.distinct_keys(), queue.len()), (266, 256, 1));
     drop(answers);
 }
 

@@ -16,6 +16,7 @@ for_every_store!(
     a_queue_tells_each_when_it_departs_and_refuses_who_would_wait_too_long,
     no_checks_are_admitted,
     another_key_is_untouched,
+    callers_of_one_key_at_once_share_out_what_there_is,
     parallel_callers_are_admitted_exactly_to_the_limit,
     parallel_callers_over_crossing_sets_of_limits_are_admitted_exactly,
 );
@@ -126,6 +127,33 @@ async fn another_key_is_untouched(store: Store, _: Store) {
     assert_eq!(remaining(&store, &[check("a", window(1))]).await, Some(vec![0]));
     assert_eq!(remaining(&store, &[check("a", window(1))]).await, None);
     assert_eq!(remaining(&store, &[check("b", window(1))]).await, Some(vec![0]));
+}
+
+async fn callers_of_one_key_at_once_share_out_what_there_is(store: Store, _: Store) {
+    for (name, limit) in every_kind(20) {
+        // half of them ask for a second one too
+        let checks = [check(name, limit), check(&format!("{name}, second"), window(50))];
+        let mut callers = tokio::task::JoinSet::new();
+        for caller in 0..128 {
+            let (store, checks) = (store.clone(), checks.clone());
+            callers.spawn(async move { store.decide(&checks[..1 + caller % 2]).await.unwrap() });
+        }
+        let (admitted, refused): (Vec<_>, Vec<_>) =
+            callers.join_all().await.into_iter().partition(|decision| decision.admitted);
+        // a queue has nobody wait as long as its next unit takes
+        let share = if limit.max_wait().is_some() { 1 } else { 20 };
+        assert_eq!((admitted.len(), refused.len()), (share, 128 - share), "{name}");
+        assert!(refused.iter().all(|decision| matches!(decision.outcomes[0].verdict, Verdict::Wait(_))), "{name}");
+        let of_both: Vec<_> = admitted.iter().filter_map(|decision| decision.outcomes.get(1)).collect();
+        let mut second: Vec<_> = of_both.iter().map(|outcome| outcome.remaining).collect();
+        second.sort_unstable_by(|a, b| b.cmp(a));
+        assert!(second.iter().copied().eq((0..50).rev().take(of_both.len())), "{name}: {second:?}");
+        if limit.max_wait().is_none() {
+            let mut left: Vec<_> = admitted.iter().map(|decision| decision.outcomes[0].remaining).collect();
+            left.sort_unstable();
+            assert!(left.iter().copied().eq(0..20), "{name}: {left:?}");
+        }
+    }
 }
 
 async fn parallel_callers_are_admitted_exactly_to_the_limit(store: Store, other: Store) {
