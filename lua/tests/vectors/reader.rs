@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_limiter::{Check, Limit, Quota, Verdict};
 
-pub(crate) const FILES: [(&str, &str); 8] = [
+pub(crate) const FILES: [(&str, &str); 9] = [
     ("fixed_window", include_str!("fixed_window.yaml")),
     ("sliding_log", include_str!("sliding_log.yaml")),
     ("sliding_window", include_str!("sliding_window.yaml")),
@@ -16,6 +16,7 @@ pub(crate) const FILES: [(&str, &str); 8] = [
     ("queue", include_str!("queue.yaml")),
     ("groups", include_str!("groups.yaml")),
     ("refunds", include_str!("refunds.yaml")),
+    ("coalesced", include_str!("coalesced.yaml")),
 ];
 
 #[derive(Deserialize)]
@@ -32,7 +33,8 @@ pub(crate) struct Step {
 }
 
 pub(crate) enum What {
-    Request(Vec<Check<String>>, Vec<Told>),
+    /// A request, and what it is told each time that it is asked, one after another.
+    Request(Vec<Check<String>>, Vec<Vec<Told>>),
     /// All that the step of this place charged is given back, last first; whether anything is.
     Refund(usize, bool),
 }
@@ -91,6 +93,8 @@ fn step(row: &[Value], limits: &BTreeMap<&str, (String, Limit)>) -> Step {
         let of = of.as_u64().expect("a step's number") as usize;
         return Step { at, what: What::Refund(of - 1, given_back.as_bool().expect("true or false")) };
     }
+    let together = rest.first().is_some_and(|word| word == "together");
+    let rest = &rest[usize::from(together)..];
     let rows: Vec<&[Value]> = match rest {
         [Value::Array(_), ..] => rest.iter().map(|row| row.as_array().expect("a list").as_slice()).collect(),
         _ => vec![rest],
@@ -116,5 +120,10 @@ fn step(row: &[Value], limits: &BTreeMap<&str, (String, Limit)>) -> Step {
         let [reset, delay] = [reset.as_u64(), delay].map(|micros| Duration::from_micros(micros.expect("µs")));
         expected.push((verdict, remaining.as_u64().expect("units"), reset, delay));
     }
-    Step { at, what: What::Request(checks, expected) }
+    if together {
+        assert!(checks.iter().all(|check| *check == checks[0]), "not all ask the same: {checks:?}");
+        checks.truncate(1);
+        return Step { at, what: What::Request(checks, expected.into_iter().map(|told| vec![told]).collect()) };
+    }
+    Step { at, what: What::Request(checks, vec![expected]) }
 }
