@@ -12,6 +12,7 @@ mod faults;
 mod heartbeats;
 mod load;
 mod network;
+mod order;
 mod refunds;
 mod rules;
 mod secret;
