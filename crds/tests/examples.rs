@@ -15,7 +15,11 @@ fn every_example_compiles_and_warns_of_nothing_that_it_does_not_explain() {
         for entry in entries {
             let policy = weir_policy::compile(&entry).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             let warned: Vec<&str> = policy.warnings.iter().map(|warning| warning.path.as_str()).collect();
-            let explained: &[&str] = if path.ends_with("cost.yaml") { &["spec.limits[0].cost.header"] } else { &[] };
+            let explained: &[&str] = match path.file_stem().and_then(|name| name.to_str()) {
+                Some("cost") => &["spec.limits[0].cost.header"],
+                Some("tiers") => &["spec.limits[0].tiers[1].match", "spec.limits[1].cost.query"],
+                _ => &[],
+            };
             assert_eq!(warned, explained, "{}: {:?}", path.display(), policy.warnings);
         }
         read.push(path.file_stem().unwrap().to_string_lossy().into_owned());
@@ -36,7 +40,8 @@ fn every_example_compiles_and_warns_of_nothing_that_it_does_not_explain() {
             "quickstart",
             "responses",
             "shadow",
-            "slowdown"
+            "slowdown",
+            "tiers"
         ]
     );
 }

@@ -37,6 +37,7 @@ fn every_example_has_a_test() {
         "responses",
         "shadow",
         "slowdown",
+        "tiers",
     ];
     assert_eq!(stems, known);
 }
@@ -150,6 +151,42 @@ async fn cost_takes_what_the_header_says_and_no_more_than_its_max() {
     let fresh = connection.get("/", &[("x-tenant", "b"), ("x-cost", "1")]).await.unwrap();
     assert_eq!((fresh.status, fresh.number("x-ratelimit-remaining")), (200, 99));
     assert_eq!(app.served(), 8);
+}
+
+#[tokio::test]
+async fn tiers_give_more_to_the_office_and_to_a_plan_and_rows_cost_what_they_are() {
+    enough_of_the_hour().await;
+    let app = App::start().await;
+    let sidecar = Sidecar::start(app.address, &["--policy", &example("tiers")]);
+    let mut connection = Connection::to(sidecar.listen);
+    const VISITOR: (&str, &str) = ("x-forwarded-for", "203.0.113.7");
+    const OFFICE: (&str, &str) = ("x-forwarded-for", "198.51.100.7");
+    const PRO: (&str, &str) = ("x-plan", "pro");
+    for (headers, most) in [
+        (vec![VISITOR], 3),
+        (vec![VISITOR, PRO], 6),
+        (vec![OFFICE, PRO], 10),
+        (vec![VISITOR, PRO, ("x-plan", "free")], 0),
+    ] {
+        for left in (0..most).rev() {
+            let answer = connection.get("/", &headers).await.unwrap();
+            assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (200, left), "{headers:?}");
+        }
+        assert_eq!(connection.get("/", &headers).await.unwrap().status, 429, "{headers:?}");
+    }
+    // told is the limit with the smaller share left
+    for (address, target, status, left) in [
+        ("192.0.2.1", "/rows?limit=200", 200, 300),
+        ("192.0.2.1", "/rows?limit=1000", 200, 50),
+        ("192.0.2.1", "/rows?limit=51", 429, 50),
+        ("192.0.2.1", "/rows", 200, 0),
+        // of an address that has both left
+        ("192.0.2.2", "/rows?limit=1&limit=2", 400, 0),
+    ] {
+        let answer = connection.get(target, &[("x-forwarded-for", address)]).await.unwrap();
+        let told = answer.header("x-ratelimit-remaining").map_or(0, |left| left.parse().unwrap());
+        assert_eq!((answer.status, told), (status, left), "{target}");
+    }
 }
 
 #[tokio::test]
