@@ -20,8 +20,10 @@ impl Observer for Calls {
     }
 }
 
+type Question = Vec<Check<StateKey>>;
+
 /// What is asked: first what many ask for, then what shares keys with it.
-fn questions() -> (Vec<Vec<Check<StateKey>>>, Vec<Vec<Check<StateKey>>>) {
+fn questions() -> (Vec<Question>, Vec<Question>) {
     let never = Limit::fixed_window(Quota::new(0, Duration::from_secs(1)).unwrap());
     let mut hot: Vec<_> = every_kind(120).into_iter().map(|(name, limit)| vec![check(name, limit)]).collect();
     hot.push(vec![check("pair", window(200)), check("of it", bucket(170))]);
