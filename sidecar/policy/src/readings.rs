@@ -26,38 +26,79 @@ pub(crate) fn is_odd(path: &str) -> bool {
         || raw.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'))
 }
 
-/// Every reading of `path` (without the query), each once.
-pub(crate) fn of(path: &str) -> SmallVec<[Cow<'_, [u8]>; 1]> {
+/// How much is kept on the way to the readings of one path, in bytes, [`EACH`] more for each: what takes more is so odd that
+/// no application means it, and would take milliseconds.
+const MOST: usize = 32 * 1024;
+const EACH: usize = 128;
+
+/// Every reading of `path` (without the query), each once; `None` where there are too many to look at: it may be any path.
+pub(crate) fn of(path: &str) -> Option<SmallVec<[Cow<'_, [u8]>; 1]>> {
     let raw = path.as_bytes();
     // the asterisk form, and the authority form that has no path
     if raw.is_empty() || raw == b"*" {
-        return smallvec![Cow::Borrowed(&b""[..])];
+        return Some(smallvec![Cow::Borrowed(&b""[..])]);
     }
     if !is_odd(path) {
-        return smallvec![Cow::Borrowed(without_slash_at_end(raw))];
+        return Some(smallvec![Cow::Borrowed(without_slash_at_end(raw))]);
     }
-    let mut sent = vec![raw.to_vec()];
-    add(&mut sent, without_parameters(raw));
-    // followed as sent, and what is decoded then is not looked at again
-    for path in sent.clone() {
-        let [_, _, followed, merged] = resolved(&path);
-        add(&mut sent, Some(followed));
-        add(&mut sent, Some(merged));
-    }
-    let mut decoded = Vec::new();
-    sent.iter().for_each(|path| add_decodings(&mut decoded, path));
-    let mut segmented = Vec::new();
-    for path in decoded {
-        for slashes in [replaced(&path, b'\\', b'/'), Some(path)].into_iter().flatten() {
-            add(&mut segmented, without_parameters(&slashes));
-            add(&mut segmented, Some(slashes));
+    let readings = Room(MOST).readings(raw)?;
+    Some(readings.into_iter().map(Cow::Owned).collect())
+}
+
+/// What may still be kept, in bytes.
+struct Room(usize);
+
+impl Room {
+    fn readings(&mut self, raw: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let mut sent = vec![raw.to_vec()];
+        self.add(&mut sent, without_parameters(raw))?;
+        // followed as sent, and what is decoded then is not looked at again
+        for path in sent.clone() {
+            let [_, _, followed, merged] = resolved(&path);
+            self.add(&mut sent, Some(followed))?;
+            self.add(&mut sent, Some(merged))?;
         }
+        let mut decoded = Vec::new();
+        for path in &sent {
+            self.add_decodings(&mut decoded, path)?;
+        }
+        let mut segmented = Vec::new();
+        for path in decoded {
+            for slashes in [replaced(&path, b'\\', b'/'), Some(path)].into_iter().flatten() {
+                self.add(&mut segmented, without_parameters(&slashes))?;
+                self.add(&mut segmented, Some(slashes))?;
+            }
+        }
+        let mut readings = Vec::new();
+        for path in segmented {
+            for reading in resolved(&path) {
+                self.add(&mut readings, Some(reading))?;
+            }
+        }
+        Some(readings)
     }
-    let mut readings = Vec::new();
-    for path in segmented {
-        resolved(&path).into_iter().for_each(|reading| add(&mut readings, Some(reading)));
+
+    /// Adds a path as sent, decoded once and decoded twice, with encoded slashes kept and decoded.
+    fn add_decodings(&mut self, all: &mut Vec<Vec<u8>>, sent: &[u8]) -> Option<()> {
+        self.add(all, Some(sent.to_vec()))?;
+        if sent.contains(&b'%') {
+            let once = decoded(sent, Slash::Decoded);
+            self.add(all, Some(decoded(sent, Slash::Kept)))?;
+            self.add(all, Some(decoded(&once, Slash::Kept)))?;
+            self.add(all, Some(decoded(&once, Slash::Decoded)))?;
+            self.add(all, Some(once))?;
+        }
+        Some(())
     }
-    readings.into_iter().map(Cow::Owned).collect()
+
+    /// Adds a path that is not among them; `None` where there is no room for it.
+    fn add(&mut self, all: &mut Vec<Vec<u8>>, path: Option<Vec<u8>>) -> Option<()> {
+        if let Some(path) = path.filter(|path| !all.contains(path)) {
+            self.0 = self.0.checked_sub(path.len() + EACH)?;
+            all.push(path);
+        }
+        Some(())
+    }
 }
 
 /// `path` percent-decoded once. What is no escape stays as it is.
@@ -95,18 +136,6 @@ pub(crate) fn without_slash_at_end(path: &[u8]) -> &[u8] {
     &path[..end]
 }
 
-/// Adds a path as sent, decoded once and decoded twice, with encoded slashes kept and decoded.
-fn add_decodings(all: &mut Vec<Vec<u8>>, sent: &[u8]) {
-    add(all, Some(sent.to_vec()));
-    if sent.contains(&b'%') {
-        let once = decoded(sent, Slash::Decoded);
-        add(all, Some(decoded(sent, Slash::Kept)));
-        add(all, Some(decoded(&once, Slash::Kept)));
-        add(all, Some(decoded(&once, Slash::Decoded)));
-        add(all, Some(once));
-    }
-}
-
 /// `path` with each `from` replaced; `None` when there is none.
 fn replaced(path: &[u8], from: u8, to: u8) -> Option<Vec<u8>> {
     path.contains(&from).then(|| path.iter().map(|b| if *b == from { to } else { *b }).collect())
@@ -115,8 +144,12 @@ fn replaced(path: &[u8], from: u8, to: u8) -> Option<Vec<u8>> {
 /// `path` with each segment cut at its first `;`; `None` when there is none.
 fn without_parameters(path: &[u8]) -> Option<Vec<u8>> {
     path.contains(&b';').then(|| {
-        let cut = |segment: &[u8]| segment.split(|b| *b == b';').next().unwrap_or_default().to_vec();
-        path.split(|b| *b == b'/').map(cut).collect::<Vec<_>>().join(&b'/')
+        let mut cut = false;
+        let keep = |byte: &u8| {
+            cut = *byte != b'/' && (cut || *byte == b';');
+            !cut
+        };
+        path.iter().copied().filter(keep).collect()
     })
 }
 
@@ -141,12 +174,6 @@ fn resolved(path: &[u8]) -> [Vec<u8>; 4] {
         out.truncate(without_slash_at_end(&out).len());
         out
     })
-}
-
-fn add(all: &mut Vec<Vec<u8>>, path: Option<Vec<u8>>) {
-    if let Some(path) = path.filter(|path| !all.contains(path)) {
-        all.push(path);
-    }
 }
 
 fn hex(digit: u8) -> Option<u8> {

@@ -3,6 +3,7 @@
 //! limits that are none of its business.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use smallvec::SmallVec;
 
@@ -17,7 +18,8 @@ pub(crate) type Place = u32;
 /// Each limit is in one of the three.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteIndex {
-    by_path: HashMap<Vec<u8>, Vec<Place>>,
+    /// By digests. Two paths may share one, since who is found is only one that could match.
+    by_path: HashMap<u64, Vec<Place>, BuildHasherDefault<AsIs>>,
     /// Of the paths in `by_path`.
     longest: usize,
     by_host: HashMap<String, Vec<Place>>,
@@ -32,7 +34,8 @@ impl RouteIndex {
         if let Some(paths) = paths.filter(|paths| !paths.is_empty()) {
             for path in paths {
                 self.longest = self.longest.max(path.len());
-                put(self.by_path.entry(path.to_vec()).or_default(), place);
+                let digest = path.iter().fold(BEGIN, |digest, byte| further(digest, *byte));
+                put(self.by_path.entry(digest).or_default(), place);
             }
         } else if matches.hosts.is_empty() {
             self.rest.push(place);
@@ -69,11 +72,18 @@ impl RouteIndex {
             self.by_path.values().for_each(|places| found.extend_from_slice(places));
             return;
         };
+        let mut put = |digest: u64| found.extend_from_slice(self.by_path.get(&digest).map_or(&[], Vec::as_slice));
         for path in paths {
-            let near = &path[..path.len().min(self.longest + 1)];
-            let above = near.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).skip(1);
-            for end in above.chain([path.len()]).filter(|end| *end <= self.longest) {
-                found.extend_from_slice(self.by_path.get(&path[..end]).map_or(&[], Vec::as_slice));
+            let near = &path[..path.len().min(self.longest)];
+            let mut digest = BEGIN;
+            for (at, byte) in near.iter().enumerate() {
+                if *byte == b'/' && at > 0 {
+                    put(digest);
+                }
+                digest = further(digest, *byte);
+            }
+            if path.get(near.len()).is_none_or(|next| *next == b'/') {
+                put(digest);
             }
         }
     }
@@ -88,6 +98,31 @@ impl RouteIndex {
             found.extend_from_slice(self.by_host.get(this).map_or(&[], Vec::as_slice));
             name = this.split_once('.').map(|(_, above)| above);
         }
+    }
+}
+
+/// FNV-1a: a path's begins have their digests on the way to its own.
+const BEGIN: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn further(digest: u64, byte: u8) -> u64 {
+    (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+/// A digest is its own hash.
+#[derive(Clone, Copy, Debug, Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |digest, byte| further(digest, *byte));
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -43,14 +43,12 @@ impl<'v, 'r> Seen<'v, 'r> {
     pub(crate) fn paths(&self) -> &PathReadings<'r> {
         self.paths.get_or_init(|| {
             let path = self.view.target.path();
-            if !readings::is_odd(path) {
-                let slash_at_end = path.len() > 1 && path.ends_with('/');
-                return PathReadings::All { paths: readings::of(path), slash_at_end };
-            }
-            if path.len() > LONGEST_ODD {
+            let odd = readings::is_odd(path);
+            if odd && path.len() > LONGEST_ODD {
                 return PathReadings::Anything;
             }
-            PathReadings::All { paths: readings::of(path), slash_at_end: true }
+            let slash_at_end = odd || (path.len() > 1 && path.ends_with('/'));
+            readings::of(path).map_or(PathReadings::Anything, |paths| PathReadings::All { paths, slash_at_end })
         })
     }
 
