@@ -26,6 +26,10 @@ pub(super) fn compile(node: &Node<'_>, faults: &mut Collector) -> Option<Compile
         let name: String = node.read("name")?;
         Some(ParameterPattern { name: Text::new(name, folded), value: value? })
     });
+    if folded && ["paths", "headers", "query"].iter().all(|part| node.child(part).is_none()) {
+        faults.add(node.at("caseInsensitive"), text::CASE_OF_NOTHING);
+        return None;
+    }
     let client_addresses = each(node, "clientAddresses", |node| network::compile(node, faults));
     Some(CompiledMatch {
         methods: methods?,

@@ -19,8 +19,9 @@ fn matches() -> impl Strategy<Value = Value> {
     let host = prop::sample::select(&["a.example", "*.a.example", "b.a.example", "*.example"][..]);
     let (paths, hosts) = (vec(path(), 0..4), vec(host, 0..3));
     (paths, hosts, prop::bool::weighted(0.2)).prop_map(|(paths, hosts, folded)| {
-        let mut all = json!({"caseInsensitive": folded});
+        let mut all = json!({});
         if !paths.is_empty() {
+            all["caseInsensitive"] = json!(folded);
             all["paths"] = json!(paths);
         }
         if !hosts.is_empty() {

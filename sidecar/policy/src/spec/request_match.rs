@@ -55,7 +55,7 @@ pub struct RequestMatch {
     pub client_addresses: Vec<String>,
 
     /// Whether upper and lower case (A to Z) are the same in paths, in the values of headers, and in the names and values of
-    /// the query. Default false. Of methods, hosts and the names of headers they always are.
+    /// the query; not without one of these. Default false. Of methods, hosts and the names of headers they always are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub case_insensitive: bool,
 }

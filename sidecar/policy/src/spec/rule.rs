@@ -29,6 +29,7 @@ pub(crate) mod text {
     pub(crate) const ONLY_TRUE: &str = "must be true: leave it out otherwise";
     pub(crate) const ONE_EXEMPTION: &str =
         "must have exactly one of match, corsPreflight, such as match: {paths: [{exact: /healthz}]}";
+    pub(crate) const CASE_OF_NOTHING: &str = "goes with paths, headers or query only: leave it out";
     pub(crate) const ANY_PART: &str =
         "must say which requests: give at least one part, such as paths: [{exact: /healthz}]";
     pub(crate) const HOST: &str =

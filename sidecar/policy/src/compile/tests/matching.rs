@@ -62,6 +62,10 @@ fn each_fault_of_a_match_names_its_field_and_what_would_be_right() {
             json!({"clientAddresses": ["10.0.0.1/8"]}),
             "clientAddresses[0]: has address bits past its first 8: write 10.0.0.0/8",
         ),
+        (
+            json!({"methods": ["GET"], "caseInsensitive": true}),
+            "caseInsensitive: goes with paths, headers or query only: leave it out",
+        ),
         (json!({"caseInsensitive": 1}), "caseInsensitive: must be true or false, is the number 1"),
     ];
     for (matches, expected) in cases {
@@ -79,7 +83,10 @@ fn each_fault_of_an_exemption_names_its_field_and_what_would_be_right() {
         (json!([{}]), "spec.exempt[0]: must have exactly one of match, corsPreflight"),
         (json!([{"corsPreflight": false}]), "spec.exempt[0].corsPreflight: must be true: leave it out otherwise"),
         (json!([{"corsPreflight": true}, {"match": {}}]), "spec.exempt[1].match: must say which requests"),
-        (json!([{"match": {"caseInsensitive": true}}]), "spec.exempt[0].match: must say which requests"),
+        (
+            json!([{"match": {"caseInsensitive": true}}]),
+            "spec.exempt[0].match.caseInsensitive: goes with paths, headers or query only",
+        ),
         (json!([{"match": {"paths": [{"exact": "x"}]}}]), "spec.exempt[0].match.paths[0].exact: must start with /"),
     ];
     for (exempt, expected) in cases {
